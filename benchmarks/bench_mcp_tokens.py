@@ -21,9 +21,8 @@ from recollect.interfaces.mcp.arguments import SEARCH_LIMIT
 from recollect.interfaces.mcp.texts import response_text
 from recollect.models.base import WEIGHTS
 from recollect.present import sentences
-from recollect.present.snippet import flowed
-from recollect.present.visible import quoted
-from recollect.present.words import heading_line
+from recollect.present.sentences import heading_line, quoted
+from recollect.present.snippet import join_lines
 from recollect.recipes.blend import BLEND
 from recollect.settings import Rerank, Settings
 from recollect.types import Response
@@ -52,7 +51,7 @@ def beginning(text: str) -> str:
 def lines_before(response: Response) -> Iterator[str]:
     for place, result in enumerate(response.results[:LIMIT_BEFORE], start=1):
         yield f"{place}. [{result.id}] in vault agent > {heading_line(result.memory)}"
-        body = flowed(str(result.fields["snippet"]))
+        body = join_lines(str(result.fields["snippet"]))
         if body and result.memory.title:
             yield quoted(body)
         yield from (f"   {sentence}" for sentence in sentences.others(result))

@@ -24,7 +24,7 @@ import httpx2
 from playwright.sync_api import Page, sync_playwright
 
 from recollect import Recollect
-from recollect.demo.load import sample
+from recollect.demo import sample
 
 IMAGES = Path(__file__).parent / "images"
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

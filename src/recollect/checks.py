@@ -1,4 +1,4 @@
-"""What a caller asks for, checked before anything is read or written."""
+"""Checks of callers' values, made before anything is read or written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,13 +16,10 @@ from recollect.errors import NotFound, UserError
 from recollect.times import in_utc, minute
 from recollect.types import ANY_OF, WITHOUT, Filter, Search, Sort, View
 
-# Several pages: a longer text is a document, and every word of a query costs time.
-LONGEST_QUERY = 10_000
-# More than any vault can answer with; larger limits mean the same and overflow nothing.
-LARGEST_LIMIT = 1_000_000_000
-# An hour: longer deadlines mean the same, and a thread can wait for it.
-LONGEST_DEADLINE_MS = 3_600_000
-# What a filter's values are, where they are not texts.
+LONGEST_QUERY = 10_000  # characters: several pages, since every word of a query costs time
+LARGEST_LIMIT = 1_000_000_000  # more than any vault has, and no integer overflow
+LONGEST_DEADLINE_MS = 3_600_000  # an hour, which a thread can wait
+# The types of a filter's values that are not texts.
 FILTER_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("tags", "holding", "without", "among"), (list, tuple)),
     **dict.fromkeys(WITHOUT, (list, tuple)),
@@ -32,8 +30,8 @@ FILTER_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def clean_query(text: str) -> str:
-    """A query as UTF-8 text of at most LONGEST_QUERY characters; NUL, which no memory holds,
-    separates words. Every query of every interface is checked here."""
+    """Return a query of every interface, checked: UTF-8 text of at most LONGEST_QUERY characters.
+    NUL, which no memory has, becomes a space."""
     if not isinstance(text, str):
         raise UserError("The query must be a text.")
     if not is_text(text):
@@ -47,7 +45,7 @@ def clean_query(text: str) -> str:
 
 
 def is_text(value: str) -> bool:
-    """Whether it has a UTF-8 form; lone surrogates come from bytes that were not UTF-8."""
+    """Return whether it can be encoded as UTF-8; lone surrogates come from invalid bytes."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -56,14 +54,14 @@ def is_text(value: str) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Text as a memory can hold it: no NUL, no half surrogates, no white space around it."""
+    """Return text that a memory can hold: stripped, without NUL and lone surrogates."""
     bare = text.replace("\0", "").strip()
     return bare if is_text(bare) else bare.encode(errors="replace").decode()
 
 
-def named_ids(ids: Sequence[str]) -> Sequence[str]:
-    """The ids, checked: NotFound for text that cannot be an id."""
-    for id in several(ids, "ids"):
+def check_ids(ids: Sequence[str]) -> Sequence[str]:
+    """Return the ids; raise NotFound for text that cannot be an id."""
+    for id in as_tuple(ids, "ids"):
         if not is_text(id):
             raise unknown_memory(id)
     return ids
@@ -75,22 +73,23 @@ def split_list(text: str) -> list[str]:
     return [part for part in parts if part] or [text]
 
 
-def several(values: Sequence[str], what: str) -> tuple[str, ...]:
-    """The values as a tuple; one text is refused, which would be a sequence of letters."""
+def as_tuple(values: Sequence[str], what: str) -> tuple[str, ...]:
+    """Return the values as a tuple; raise UserError for a single text."""
     if isinstance(values, str):
         raise UserError(f"{what} must be a list of texts, not one text.")
     return tuple(values)
 
 
-def sayable_path(path: Path) -> Path:
-    """SQLite takes a path as UTF-8 text without NUL."""
+def check_path(path: Path) -> Path:
+    """Return the vault's path; raise UserError unless it is UTF-8 text without NUL, as SQLite
+    needs."""
     if "\0" in str(path) or not is_text(str(path)):
         raise UserError(f"The vault's path {str(path)!r} is not valid UTF-8 text.")
     return path
 
 
 def existing_folder(path: Path) -> Path:
-    """The folder's absolute path without links; UserError where there is no such folder."""
+    """Return the folder's absolute path without links; raise UserError if there is no folder."""
     if "\0" in str(path) or not is_text(str(path)):
         raise UserError(f"The folder {str(path)!r} has a name that is not valid UTF-8 text.")
     try:
@@ -106,9 +105,9 @@ def existing_folder(path: Path) -> Path:
     return folder
 
 
-def lies_in(path: Path, folder: Path) -> bool:
-    """Return whether the path is that folder or in it. The file system compares them, so that
-    links, `..` and another case change nothing."""
+def is_inside(path: Path, folder: Path) -> bool:
+    """Return whether the path is that folder or inside it, according to the file system: links,
+    `..` and case do not matter."""
     real = path.resolve()
     return folder.exists() and any(
         above.exists() and above.samefile(folder) for above in (real, *real.parents)
@@ -116,22 +115,22 @@ def lies_in(path: Path, folder: Path) -> bool:
 
 
 def outside_home(path: Path, home: Path) -> Path:
-    """Return the path; raise UserError if it is in the home folder: the tokens, settings and logs
-    there must never become memories."""
-    if lies_in(path, home):
+    """Return the path; raise UserError if it is in the home folder, whose tokens, settings and logs
+    must never become memories."""
+    if is_inside(path, home):
         raise UserError(f"{path} is in the home folder of Recollect. Name a place outside of it.")
     return path
 
 
 def not_around_home(path: Path, home: Path) -> Path:
-    """Return the path; raise UserError if it is the home folder or holds it."""
-    if lies_in(home, path):
+    """Return the path; raise UserError if it is the home folder or contains it."""
+    if is_inside(home, path):
         raise UserError(f"{path} holds the home folder of Recollect. Name another folder.")
     return path
 
 
-def bounded(limit: int) -> int:
-    """Return a limit that is at least 1 and small enough for SQLite."""
+def check_limit(limit: int) -> int:
+    """Return a limit, capped for SQLite; raise UserError if it is below 1."""
     if not isinstance(limit, int):
         raise UserError(not_whole("limit", limit))
     if limit < 1:
@@ -139,7 +138,7 @@ def bounded(limit: int) -> int:
     return min(limit, LARGEST_LIMIT)
 
 
-# What is wrong with a value, in the same words whichever interface it came through
+# Error messages, the same in every interface
 
 
 def not_whole(name: str, value: object) -> str:
@@ -154,8 +153,8 @@ def not_allowed(name: str, value: object, allowed: Iterable[str]) -> str:
     return f"{name} cannot be {value!r}; allowed are: {', '.join(allowed)}."
 
 
-def checked_deadline(milliseconds: int | None) -> int | None:
-    """A deadline of at least a millisecond, and no longer than a thread can wait."""
+def check_deadline(milliseconds: int | None) -> int | None:
+    """Return a deadline, capped; raise UserError if it is below 1."""
     if milliseconds is None:
         return None
     if not isinstance(milliseconds, int) or isinstance(milliseconds, bool) or milliseconds < 1:
@@ -165,9 +164,9 @@ def checked_deadline(milliseconds: int | None) -> int | None:
     return min(milliseconds, LONGEST_DEADLINE_MS)
 
 
-def checked_search(search: Search | str, /, **fields: Any) -> Search:
-    """The search, or one of this query, with these fields of `Search` and of its `Filter` set. What
-    cannot be is a UserError."""
+def check_search(search: Search | str, /, **fields: Any) -> Search:
+    """Return the search, or one for a query, with these fields of `Search` and of its `Filter` set;
+    raise UserError for wrong values."""
     if not isinstance(search, Search):
         search = Search(query=search)
     own = {name: value for name, value in fields.items() if name in Search.__struct_fields__}
@@ -178,35 +177,36 @@ def checked_search(search: Search | str, /, **fields: Any) -> Search:
         query=clean_query(search.query),
         view=None if search.view is None else one_of(View, search.view, "view"),
         sort=one_of(Sort, search.sort, "sort"),
-        filter=checked_filter(narrowed(search.filter, narrow)),
-        prefer_tags=several(search.prefer_tags, "prefer_tags"),
-        ignored=several(search.ignored, "ignored"),
-        vaults=several(search.vaults, "vaults"),
+        filter=check_filter(set_filter_fields(search.filter, narrow)),
+        prefer_tags=as_tuple(search.prefer_tags, "prefer_tags"),
+        ignored=as_tuple(search.ignored, "ignored"),
+        vaults=as_tuple(search.vaults, "vaults"),
         now=search.now and in_utc(search.now, "now"),
         as_of=search.as_of and in_utc(search.as_of, "as_of"),
-        deadline_ms=checked_deadline(search.deadline_ms),
+        deadline_ms=check_deadline(search.deadline_ms),
     )
 
 
 def one_of(allowed: Any, name: str, what: str) -> Any:
-    """The name, where it is one of those that a Literal has; else UserError that lists them."""
+    """Return the name if the Literal `allowed` has it; else raise UserError with those it has."""
     if name not in (known := get_args(allowed)):
         raise UserError(not_allowed(what, name, known))
     return name
 
 
-def narrowed(filter: Filter, narrow: Mapping[str, object]) -> Filter:
-    """The filter with these fields set; UserError for a name that is none."""
-    for name in narrow:
+def set_filter_fields(filter: Filter, fields: Mapping[str, object]) -> Filter:
+    """Return the filter with these fields set; raise UserError for an unknown field."""
+    for name in fields:
         if name not in Filter.__struct_fields__:
             known = ", ".join(Filter.__struct_fields__)
             raise UserError(f"{name!r} is not a filter; filters are: {known}.")
-    return replace(filter, **narrow)
+    return replace(filter, **fields)
 
 
-def checked_filter(filter: Filter) -> Filter:
-    """Values of the right types and in UTF-8, or UserError; times without a zone are UTC."""
-    sound: dict[str, Any] = {}
+def check_filter(filter: Filter) -> Filter:
+    """Return the filter with times in UTC; raise UserError for values of wrong types or not in
+    UTF-8."""
+    checked: dict[str, Any] = {}
     for name in Filter.__struct_fields__:
         value = getattr(filter, name)
         texts = value if isinstance(value, list | tuple) else [value]
@@ -215,14 +215,14 @@ def checked_filter(filter: Filter) -> Filter:
             right = all(isinstance(text, str) for text in texts)
         if not right or not all(is_text(text) for text in texts if isinstance(text, str)):
             raise UserError(f"The filter {name} cannot be {value!r}.")
-        sound[name] = tuple(value) if isinstance(value, list) else value
+        checked[name] = tuple(value) if isinstance(value, list) else value
         if isinstance(value, datetime):
-            sound[name] = in_utc(value, name)
-    return Filter(**sound)
+            checked[name] = in_utc(value, name)
+    return Filter(**checked)
 
 
 def refuse_link(file: Path) -> None:
-    """UserError where the file is a link: what is written there would land elsewhere."""
+    """Raise UserError if the file is a link, through which a write would go elsewhere."""
     if file.is_symlink():
         raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
 
@@ -231,3 +231,26 @@ def unknown_memory(id: str, as_of: datetime | None = None) -> NotFound:
     if as_of is not None:
         return NotFound(f"There was no memory {id!r} as of {minute(as_of)}.", id)
     return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.", id)
+
+
+LONGEST_PATTERN = 2_000  # characters; longer ones are lists of words, which need no pattern
+
+
+@cache
+def compile_pattern(pattern: str) -> Any:
+    """Return the pattern as `re.compile` would; raise UserError that says why it cannot be used."""
+    import re2  # noqa: PLC0415  start-up time: few users have patterns
+
+    if len(pattern) > LONGEST_PATTERN:
+        length = f"it has {len(pattern):,} characters"
+        raise UserError(f"{length}; at most {LONGEST_PATTERN:,} are allowed")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        reason = error.args[0]
+        raise UserError(reason.decode() if isinstance(reason, bytes) else str(reason)) from error
+    if compiled.match(""):
+        raise UserError("it matches the empty text")
+    return compiled

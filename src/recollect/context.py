@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,19 +26,22 @@ from recollect.verdicts import opinions
 if TYPE_CHECKING:
     from recollect.models.base import Embedder, Matrix, Reranker
     from recollect.models.vectors import QueryTokens
-    from recollect.present.answering import Answering
+    from recollect.present.snippet import Answering
     from recollect.query.exact import MemoryText
     from recollect.query.fields import Exclusion
     from recollect.query.likeness import Likeness
     from recollect.store.base import Store, Vector
     from recollect.verdicts import Opinion
 
-# What only one channel of a recipe does, whatever the recipe calls it.
+# Roles of channels, whatever the recipe calls them; one channel at most has each.
 ChannelRole = Literal["vector", "subwords", "details"]
 
 
+_logged: set[tuple[str, str]] = set()  # reasons that are in the log already
+
+
 class Models(Protocol):
-    """The models a search may ask; each raises ProviderError when it is switched off or absent."""
+    """The models of a search; each method raises ProviderError if the model is switched off."""
 
     budget_ms: int
 
@@ -49,25 +51,27 @@ class Models(Protocol):
 
 
 class WordByWord(NamedTuple):
-    """A memory beside the query: the characters of the passage that was compared, and the cosine of
-    each token of the query with each of the passage's."""
+    """A comparison of a passage with the query: the passage's span, and the cosine of each token of
+    the query with each of the passage."""
 
     span: Span
     cosines: Matrix
 
 
 class SearchContext:
-    """What one search was asked, what it may use, and what it has to tell beside its results.
+    """One search: its request, the store and models, caches, and what the response reports.
 
     Channels and stages read it. What a stage finds out about a hit travels on the ranking.
-    `roles` names the channels of the recipe that search by vectors, subwords and details, as far as
-    there are any. `inlined`: how many results may carry their whole text. `before`: the query asked
-    for what was before, in words that it has no longer. `languages`: times that the query names in
-    other languages than English count. `smooth`: in a vault of a few memories rarity is counted as
-    if there were more. `excluded`: what the query wants left out. `asked`: the
-    query with what it excludes. `likeness`: how feedback on other queries counts; None where there
-    is none, or the recipe takes none. `deadline`: what is late is left out; the channel that runs
-    stops at `channel_deadline`.
+
+    roles: the names of the recipe's channels that search by vectors, subwords and details.
+    inlined: how many results may have their whole text.
+    before: the query asked for the past, in words that were removed from it.
+    languages: read times in other languages than English.
+    smooth: smooth the rarity of words in small vaults.
+    excluded: the exclusions in the query.
+    asked: the query with its exclusions.
+    likeness: how feedback on other queries counts; None without feedback.
+    deadline: later work is skipped; the current channel stops at `channel_deadline`.
     """
 
     def __init__(
@@ -127,11 +131,10 @@ class SearchContext:
     # The query's vector
 
     def embed_ahead(self) -> None:
-        """Begin to embed the query beside what the search does meanwhile: neither the model nor
-        the database holds the other up. Without a model, that is known at once."""
+        """Embed the query in a thread, parallel to the database. Without a model, fail at once."""
         try:
             _ = self.embedder
-        except Exception:  # `query_vector` says it, or raises it
+        except Exception:  # `query_vector` reports it, or raises it
             self._embed()
             return
         self._ahead = threading.Thread(target=self._embed, daemon=True)
@@ -139,13 +142,13 @@ class SearchContext:
 
     @property
     def query_vector(self) -> Vector | None:
-        """The query's vector, made once; None, and said in `degraded`, when no model answers."""
+        """The query's vector, made once; None, with a reason in `degraded`, if the model fails."""
         if not self._asked:
             self._asked = True
             start = time.perf_counter()
             self._await_vector()
             self.waited_ms = (time.perf_counter() - start) * 1000
-            embedded = self._embedded  # read once: a model that is late may answer meanwhile
+            embedded = self._embedded  # read once: a late thread may set it meanwhile
             if embedded is None:
                 self.lose_vectors(self.deadline.reason)
                 return None
@@ -157,7 +160,7 @@ class SearchContext:
         return self._vector
 
     def _await_vector(self) -> None:
-        """The model holds up a search that has a deadline no longer than that."""
+        """Wait for the query's vector, at most until the deadline."""
         if self._ahead is None and self._embedded is None:
             if self.deadline.milliseconds is None:
                 self._embed()
@@ -175,40 +178,40 @@ class SearchContext:
                 vector, self.query_tokens = self.embedder.query(self.search.query)
             else:
                 vector = self.embedder.queries([self.search.query])[0]
-        except ProviderError as error:  # as a sentence: its frames would hold this whole search
+        except ProviderError as error:  # as text: its frames would keep the search in memory
             failure = str(error)
-        except Exception as error:  # perhaps in a thread: `query_vector` raises it
+        except Exception as error:  # maybe in a thread: `query_vector` raises it
             failure = error
         self._embedded = (failure, vector, (time.perf_counter() - start) * 1000)
 
     def lose_vectors(self, reason: str) -> None:
-        """From here on this search has no vectors."""
+        """Continue this search without vectors."""
         self._vector = None
         self.degrade(self._roles.get("vector", "vector"), reason)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model of the vault's vectors: one for the whole search, whoever switches meanwhile.
-        Raises ProviderError where there is none."""
+        """The model of the vault's vectors, the same for the whole search even if it is switched
+        meanwhile. Raises ProviderError if there is none."""
         return self.models.embedder()
 
-    # What the channels found
+    # Results of the channels
 
     @property
     def vectors_answered(self) -> bool:
-        """Whether search by vectors took part: a model answered for this query."""
+        """Whether the vector channel took part."""
         return self._roles.get("vector") in self.channels
 
     def by_vectors(self) -> Ranking:
-        """What search by vectors found; nothing where it took no part."""
+        """Return the results of the vector channel; empty if it took no part."""
         return self.channels.get(self._roles.get("vector", ""), Ranking())
 
     def is_vector_channel(self, channel: str) -> bool:
         return channel == self._roles.get("vector")
 
     def cosine(self, id: str) -> float | None:
-        """The cosine of a memory that came through the vector channel; for presenting results,
-        when the channels no longer change."""
+        """Return the cosine of a memory that the vector channel found. Call it only when all
+        channels have run."""
         return self._cosines.get(id)
 
     @cached_property
@@ -216,8 +219,8 @@ class SearchContext:
         return scores_of(self.by_vectors())
 
     def cosines(self, ids: Iterable[str]) -> dict[str, float]:
-        """The cosine of each of these memories that has a vector, whichever channel found it; empty
-        when the vector channel took no part."""
+        """Return the cosine of each of these memories that has a vector, whichever channel found
+        it; empty if the vector channel took no part."""
         if not self.vectors_answered or self.query_vector is None:
             return {}
         known = scores_of(self.by_vectors())
@@ -231,8 +234,8 @@ class SearchContext:
         return known | {id: cosine for id, cosine in looked_up if cosine is not None}
 
     def compare(self, ids: Sequence[str]) -> None:
-        """Compare each of these memories that has token vectors with the query, word by word: the
-        passage of it that is nearest to the query."""
+        """Compare the nearest passage of each of these memories with the query, by token
+        vectors."""
         vector, tokens = self.query_vector, self.query_tokens
         if vector is None or tokens is None or not self.vectors_answered:
             return
@@ -247,27 +250,26 @@ class SearchContext:
         }
 
     def cosines_between(self, ids: Sequence[str]) -> dict[tuple[str, str], float]:
-        """The cosine of each two of these memories, in this order, that have a vector; on the scale
-        of the English model."""
+        """Return the cosine of each pair of these memories with vectors, in this order, on the
+        scale of the English model."""
         if not self.vectors_answered:
             return {}
-
         identity = self.embedder.identity
         return on_english_scale(identity, self.store.vectors.between(identity, ids))
 
     def scores(self, channel: str) -> dict[str, float]:
-        """What a channel scored each of its memories with; empty for one that did not run."""
+        """Return the score of each memory in a channel; empty if it did not run."""
         return scores_of(self.channels.get(channel, Ranking()))
 
     def ranks(self, channel: str) -> dict[str, int]:
-        """The place of each memory in a channel, counted from 1."""
+        """Return the rank of each memory in a channel, from 1."""
         hits = self.channels.get(channel, Ranking())
         return {hit.memory_id: place for place, hit in enumerate(hits, start=1)}
 
     @cached_property
     def opinions(self) -> dict[str, Opinion]:
-        """What feedback says of memories for this query. Words are compared where no model answers
-        whose cosines are known."""
+        """The feedback on memories for this query and similar ones. Queries are compared by words
+        without a model whose cosines are known."""
         if self._likeness is None:
             return {}
         identity = vector = None
@@ -284,7 +286,7 @@ class SearchContext:
     def filter(
         self, *, kind: str | None = None, without_kinds: tuple[str, ...] = ()
     ) -> Filter | None:
-        """The caller's filter, narrowed further; None when nothing can pass both."""
+        """Return the search's filter with further conditions; None if nothing can pass both."""
         asked = self.search.filter
         wanted = [one for one in any_of(asked.kind) or (kind,) if kind in (None, one)]
         if asked.kind is not None:
@@ -298,7 +300,7 @@ class SearchContext:
         )
 
     def load(self, ids: Iterable[str]) -> None:
-        """Read these memories in one go; a channel's hits are loaded before stages ask for them."""
+        """Read these memories in one query, before stages use them."""
         missing = [id for id in ids if id not in self._memories]
         if missing:
             self._memories.update(self.store.memories.get(missing))
@@ -307,11 +309,11 @@ class SearchContext:
         return self._memories[id]
 
     def has(self, id: str) -> bool:
-        """Whether the memory was still live when it was read."""
+        """Return whether the memory was still live when it was read."""
         return id in self._memories
 
     def text(self, id: str) -> MemoryText:
-        """A memory as words, for the stages that read texts; each is read once."""
+        """Return a memory's words, tokenized once."""
         if id not in self._texts:
             self._texts[id] = MemoryText(
                 self._memories[id],
@@ -322,7 +324,7 @@ class SearchContext:
         return self._texts[id]
 
     def exact_terms(self, id: str) -> list[str]:
-        """Those of the query's exact terms that a memory holds; looked for once."""
+        """Return the query's exact terms that a memory has, computed once."""
         if id not in self._exact_terms:
             terms = self.understanding.exact_terms
             self._exact_terms[id] = [term for term in terms if self.text(id).holds(term)]
@@ -330,33 +332,37 @@ class SearchContext:
 
     @cached_property
     def _details(self) -> dict[str, str]:
-        """The passage that the details channel found in each memory's details: reading all of them
-        would take long, and a word far from the others tells little."""
+        """The passage that the details channel found in each memory's details. Reading all details
+        would be slow, and a word far from the others means little."""
         hits = self.channels.get(self._roles.get("details", ""), Ranking())
         return {hit.memory_id: hit.findings.passage for hit in hits}
 
     @cached_property
     def _with_subwords(self) -> frozenset[str]:
-        """The memories whose subwords the query asks for: reading those of all takes as long as
-        the rest of a search."""
+        """The memories with subwords of the query. Reading the subwords of all would take as long
+        as the rest of a search."""
         return frozenset(self.channels.get(self._roles.get("subwords", ""), Ranking()).ids)
 
-    # What the response tells
+    # Reports for the response
 
     def degrade(self, channel: str, reason: str, reach: Reach | None = None) -> None:
-        """Say that a part could not do its work: in the response, and once in the log."""
+        """Report that a part could not do its work: in the response, and once in the log."""
         entry = Degraded(channel, reason, reach)
         if entry not in self.degraded:
             self.degraded.append(entry)
-            _warn_once(channel, reason)
+            logger = logging.getLogger("recollect")
+            # Without a handler it would be printed.
+            if (channel, reason) not in _logged and logger.hasHandlers():
+                _logged.add((channel, reason))
+                logger.warning("%s: %s", channel, reason)
 
     def note(self, sentence: str) -> None:
         if sentence not in self.notes:
             self.notes.append(sentence)
 
     @contextmanager
-    def timed(self, part: str) -> Iterator[None]:
-        """Add the time of the block to the others of this name in the response's `timings_ms`."""
+    def timer(self, part: str) -> Iterator[None]:
+        """Add the duration of the block to this part of the response's `timings_ms`."""
         start = time.perf_counter()
         try:
             yield
@@ -366,24 +372,10 @@ class SearchContext:
 
 
 def scores_of(ranking: Ranking) -> dict[str, float]:
-    """The score of each memory of a ranking."""
+    """Return the score of each memory of a ranking."""
     return {hit.memory_id: hit.why.value for hit in ranking.hits}
 
 
 def passages_of(ranking: Ranking) -> dict[str, str]:
-    """Where a channel found a memory, as far as it says so: the passage, for a long one."""
+    """Return the passages in which a channel found long memories, in words."""
     return {hit.memory_id: hit.why.how for hit in ranking if hit.why.how}
-
-
-_logged: set[tuple[str, str]] = set()
-
-
-def _warn_once(channel: str, reason: str) -> None:
-    """To the logger `recollect`. Where nothing has imported logging, nobody listens, and a one-shot
-    command need not spend its start-up time on it."""
-    if "logging" not in sys.modules or (channel, reason) in _logged:
-        return
-    _logged.add((channel, reason))
-    logger = logging.getLogger("recollect")
-    if logger.hasHandlers():  # else it would be printed beside the response, which says it
-        logger.warning("%s: %s", channel, reason)

@@ -1,18 +1,21 @@
-"""The time that a search may take: after it nothing is begun, and no model or vault waited for."""
+"""Deadlines of searches, after which no work is started and no model or vault is waited for; and
+retrying, for a limited time, while something is busy."""
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-# A search without a deadline that takes longer serves nobody, and keeps others from being answered.
-LONGEST_MS = 30_000
-# The first channel has this long, however short the deadline is: nearly always that is an answer.
-LEAST_S = 0.3
+LONGEST_MS = 30_000  # per channel, without a deadline: a longer search would only block others
+LEAST_S = 0.3  # for the first channel, however short the deadline is: mostly enough for an answer
 
 
 class DeadlineOver(Exception):
-    """A part of a search was stopped; the text says why."""
+    """A part of a search was stopped; the message says why."""
 
 
 class Deadline:
@@ -26,14 +29,14 @@ class Deadline:
         self._end = clock() + (milliseconds or 0) / 1000
 
     def within(self, seconds: float | None) -> float | None:
-        """As many of these seconds as are left, at least 0; None is for ever."""
+        """Return these seconds, or the time left if that is less, at least 0; None is unlimited."""
         if self.milliseconds is None:
             return seconds
         left = max(0.0, self._end - self._clock())
         return left if seconds is None else min(seconds, left)
 
     def for_channel(self, *, first: bool) -> Deadline:
-        """Return the deadline of work inside one channel. `first`: nothing has answered yet."""
+        """Return the deadline of one channel. `first`: no channel has answered yet."""
         if self.milliseconds is None:
             return Deadline(LONGEST_MS)
         own = Deadline(self.milliseconds, self._clock)
@@ -41,7 +44,7 @@ class Deadline:
         return own
 
     def check(self) -> None:
-        """Raise DeadlineOver once the time is over."""
+        """Raise DeadlineOver after the deadline."""
         if self.over:
             raise DeadlineOver(self.reason)
 
@@ -51,8 +54,64 @@ class Deadline:
 
     @property
     def reason(self) -> str:
-        """Why something was left out."""
+        """The reason for a skipped part."""
         return f"not ready within the deadline of {self.milliseconds} ms"
 
 
 NO_DEADLINE = Deadline()
+
+
+FIRST_PAUSE_S = 0.001
+LONGEST_PAUSE_S = 0.1
+SILENT_S = 1.0  # a longer silent wait looks like a failure
+
+_waits = ContextVar("waits", default=True)
+
+
+@contextmanager
+def warn_if_slow(sentence: str) -> Iterator[None]:
+    """Log the sentence as a warning, which a command prints on stderr, if the block takes longer
+    than SILENT_S."""
+
+    def tell() -> None:
+        logging.getLogger("recollect.waiting").warning(sentence)
+
+    timer = threading.Timer(SILENT_S, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def retry_while_busy(
+    action: Callable[[], object], busy: tuple[type[Exception], ...], seconds: float
+) -> None:
+    """Run `action`; retry while it raises one of `busy`, up to `seconds`, then raise it."""
+    give_up = time.monotonic() + seconds
+    pause = FIRST_PAUSE_S
+    while True:
+        try:
+            action()
+            return
+        except busy:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+@contextmanager
+def without_waiting() -> Iterator[None]:
+    """Let writes in the block raise StoreError while another process writes."""
+    token = _waits.set(False)
+    try:
+        yield
+    finally:
+        _waits.reset(token)
+
+
+def may_wait() -> bool:
+    """Return whether a write that begins now waits for others."""
+    return _waits.get()

@@ -1,4 +1,4 @@
-"""What installed packages add to Recollect, found by the entry points of their distributions."""
+"""Entry points, by which installed packages extend Recollect."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ if TYPE_CHECKING:
 
 @cache
 def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
-    """Return the entry points of a group by name, in the order of the names.
-
-    An entry point whose module is gone is left out: its distribution's metadata may be older.
-    """
-    # A search in a file needs no entry point, and this import would take as long as the search.
+    """Return the entry points of a group, sorted by name, without those whose module is gone, as
+    after an update."""
     from importlib import metadata  # noqa: PLC0415  start-up time
 
     points = sorted(metadata.entry_points(group=group), key=lambda point: point.name)
-    return {point.name: point for point in points if _is_there(point.module)}
+    return {point.name: point for point in points if _exists(point.module)}
 
 
-def _is_there(module: str) -> bool:
+def _exists(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that it would be in
+    except ModuleNotFoundError:  # of its package
         return False

@@ -1,8 +1,8 @@
-"""Every error a caller can meet. Messages are whole sentences that say what to do next."""
+"""The errors of Recollect. Messages are sentences that say what to do next."""
 
 
 class RecollectError(Exception):
-    """Anything Recollect raises on purpose; its text is written for the person who meets it."""
+    """Base of all errors that Recollect raises on purpose; the message is for people."""
 
 
 class UserError(RecollectError):
@@ -10,8 +10,8 @@ class UserError(RecollectError):
 
 
 class NotFound(UserError):
-    """What the request names does not exist: a memory, a recipe. `id`: of a memory; `forgotten`: it
-    was looked for in the trash."""
+    """Something that the request names does not exist, such as a memory or a recipe. `id`: of the
+    memory; `forgotten`: it was looked up in the trash."""
 
     def __init__(self, message: str, id: str = "", *, forgotten: bool = False) -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class NotFound(UserError):
 
 
 class Exists(UserError):
-    """What should be created exists already and stays as it is."""
+    """Something to create exists already; it was not changed."""
 
 
 class Changed(UserError):
@@ -32,7 +32,7 @@ class Forbidden(RecollectError):
 
 
 class Cancelled(RecollectError):
-    """The caller wants no answer any more. Raised between steps of work that only reads."""
+    """The caller no longer wants an answer. Raised between steps of reading work."""
 
 
 class StoreError(RecollectError):
@@ -40,8 +40,8 @@ class StoreError(RecollectError):
 
 
 class Interrupted(StoreError):
-    """The connection to a shared database was lost; nothing of this write was kept. The same may
-    succeed when it is tried again."""
+    """The connection to a shared database was lost and the write rolled back. A retry may
+    succeed."""
 
 
 class Locked(StoreError):
@@ -49,7 +49,7 @@ class Locked(StoreError):
 
 
 class Damaged(StoreError):
-    """Something in the vault cannot be read, or is not what was written."""
+    """Data in the vault is unreadable, or differs from what was written."""
 
 
 class NotAVault(StoreError):
@@ -57,10 +57,10 @@ class NotAVault(StoreError):
 
 
 class ProviderError(RecollectError):
-    """A model provider did not deliver.
+    """A model provider failed.
 
-    `transient` failures (time-outs, refused connections, overload) are worth another try; the
-    others break the provider's contract (wrong count, wrong dimension, NaN) and are not.
+    `transient` failures (time-outs, refused connections, overload) may be retried; the others break
+    the provider's contract (wrong count, wrong dimension, NaN).
     """
 
     def __init__(self, message: str, *, transient: bool) -> None:

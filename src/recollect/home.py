@@ -1,4 +1,4 @@
-"""Where the home folder is. Every command asks this first, so it imports next to nothing."""
+"""The path of the home folder. Every command needs it first, so this imports next to nothing."""
 # ruff: noqa: PTH111, PTH118  start-up time: without pathlib
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ if TYPE_CHECKING:
 
 
 def home_path(environment: Mapping[str, str]) -> str:
-    """`RECOLLECT_HOME`, else the platform's user data directory."""
+    """Return `RECOLLECT_HOME`, or the platform's user data directory."""
     if folder := environment.get("RECOLLECT_HOME"):
         return os.path.expanduser(folder)
     if sys.platform == "linux" and "ANDROID_ROOT" not in environment:
-        # What platformdirs says too, where there is no doubt: its import takes longer than a start
-        # of Python.
+        # Like platformdirs in the usual case; importing it takes longer than starting Python.
         data, own = environment.get("XDG_DATA_HOME", ""), environment.get("HOME", "")
         if data.startswith("/"):
             return os.path.join(data, "recollect")

@@ -1,5 +1,4 @@
-"""How long a process will use a vault, and work that nobody waits for: done when the answer is out,
-where the process stays."""
+"""Lifetimes of processes, and background tasks, run after the response in long-lived ones."""
 
 from __future__ import annotations
 
@@ -10,20 +9,22 @@ from enum import Enum
 
 from recollect.errors import RecollectError
 
-# Takes a function that says whether to stop: the vault is about to be closed.
-Work = Callable[[Callable[[], bool]], None]
+# Takes a function that says whether to stop, because the vault is about to be closed.
+Task = Callable[[Callable[[], bool]], None]
 
 
 class Lifetime(Enum):
-    ONCE = "once"  # a command: nothing is prepared for later, and what was saved is embedded
-    LIBRARY = "library"  # a program: work is done at once, and only vectors in a thread
-    SERVER = "server"  # stays: it keeps caches, and takes what other processes left
+    """How long a process will use a vault."""
+
+    ONCE = "once"  # a command: it embeds what it saved, and prepares nothing for later
+    LIBRARY = "library"  # a program: tasks run at once, and only vectors are made in a thread
+    SERVER = "server"  # long-lived: it keeps caches, and does what other processes left undone
 
 
-class LateWork:
-    """One piece of work at a time, in a thread of its own; in a library at once. What comes
-    while another piece is under way is left out: the vault must tell later that it is to be done.
-    Closing stops what is under way; a command waits for it.
+class BackgroundTasks:
+    """Runs one task at a time in a thread, or in a library at once. A task that comes while another
+    is running is dropped, so the vault must remember that it is due. Closing stops the running
+    task; a command waits for it.
     """
 
     def __init__(self, lifetime: Lifetime) -> None:
@@ -31,26 +32,23 @@ class LateWork:
         self._free = threading.Lock()
         self.closing = False
 
-    def do(self, work: Work) -> None:
+    def run(self, task: Task) -> None:
         if self._lifetime is Lifetime.LIBRARY:
-            self._done(work)
+            self._run(task)
         elif not self.closing and self._free.acquire(blocking=False):
-            thread = threading.Thread(target=self._last, args=(work,), name="recollect-late")
-            thread.daemon = True  # what is left then is done another time
+            thread = threading.Thread(target=self._run, args=(task, self._free.release))
+            thread.name, thread.daemon = "recollect-task", True  # an unfinished task is repeated
             thread.start()
 
-    def _last(self, work: Work) -> None:
+    def _run(self, task: Task, done: Callable[[], None] = lambda: None) -> None:
         try:
-            self._done(work)
+            with suppress(RecollectError):  # it is repeated later
+                task(lambda: self.closing and self._lifetime is not Lifetime.ONCE)
         finally:
-            self._free.release()
-
-    def _done(self, work: Work) -> None:
-        with suppress(RecollectError):  # it can be made up for
-            work(lambda: self.closing and self._lifetime is not Lifetime.ONCE)
+            done()
 
     def close(self) -> None:
-        """Wait until what is under way has ended, so that it finds the vault open."""
+        """Wait until the running task has ended, while the vault is still open."""
         self.closing = True
         with self._free:
             pass

@@ -1,4 +1,4 @@
-"""A memory as JSON, the same for export, the command line and servers; and its id in an address."""
+"""A memory as JSON, and its id in a URL."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from recollect.hashing import content_digest
 from recollect.times import iso
 from recollect.types import Memory
 
-LATER = ("superseded_by", "archived_at")  # what may become of a memory, and mostly does not
-# One dot or two name a folder in an address, however they are written, and never reach the server.
+LATER = ("superseded_by", "archived_at")  # fields that most memories never get
+# `.` and `..`, which clients resolve in a URL even if they are quoted.
 DOTS = re.compile(r"\.{1,2}/*")
 
 
 def memory_json(memory: Memory) -> dict[str, Any]:
-    """Every field, times in UTC; those of LATER only where they are set."""
+    """Return every field, with times in UTC; those in LATER only if they are set."""
     values = ((name, getattr(memory, name)) for name in Memory.__struct_fields__)
     return {name: _plain(value) for name, value in values if value or name not in LATER}
 
 
 def revision(memory: Memory) -> str:
-    """A hash of every field: it changes whenever the memory changes."""
+    """Return a hash of all fields, which changes with the memory."""
     encoded = msgspec.json.encode(memory_json(memory)).decode()
     return content_digest(encoded, 12).hex()
 
@@ -37,10 +37,10 @@ def _plain(value: object) -> object:
 
 
 def id_path(id: str) -> str:
-    """The id, quoted. One of dots alone is followed by a slash, by which it is a name again."""
+    """Quote an id for a URL; one of dots alone gets a slash, so that clients do not resolve it."""
     return quote(f"{id}/" if DOTS.fullmatch(id) else id, safe="")
 
 
 def id_of_path(path: str) -> str:
-    """The id that `id_path` was made of, after a server has unquoted it."""
+    """Return the id that `id_path` was given, from the path that a server has unquoted."""
     return path[:-1] if path.endswith("/") and DOTS.fullmatch(path) else path

@@ -1,4 +1,4 @@
-"""Settings as values: a struct for each section, a type for each range. See `settings_reading`."""
+"""The settings: a struct for each section, and types for ranges. `settings_reading` reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SemanticMode = Literal["auto", "always", "never"]
 VaultTier = Literal["agent", "project", "team", "dynamic"]
 OtherTier = Literal["project", "team", "dynamic"]
 
-# The ranges of numbers; the description is what an error names as allowed.
+# Ranges of numbers; error messages show the description.
 Seconds = Annotated[float, Meta(gt=0, le=3600, description="a number above 0 and at most 3600")]
 Staleness = Annotated[float, Meta(ge=0, le=86_400, description="a number from 0 to 86400")]
 Dimensions = Annotated[
@@ -42,7 +42,7 @@ VaultName = Annotated[
     ),
 ]
 
-# The name stands in the text where the secret was.
+# The name replaces the secret in the text.
 PatternName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9 _-]{0,39}$")]
 Patterns = Annotated[
     dict[PatternName, str],
@@ -78,7 +78,7 @@ Trusted = Annotated[
     ),
 ]
 
-# Addresses of proxies, read by `networks`; the header in which one names the user.
+# Addresses of proxies, read by `networks`, and the header with the name of the user.
 Proxies = Annotated[
     str,
     Meta(
@@ -156,7 +156,7 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
     topup_recent: bool = True
 
 
-# An editor that opens links, and the form of these; "none": no link is offered.
+# Editors that open files by links, and the format of these; "none": no links.
 Editor = Literal["vscode", "vscodium", "cursor", "windsurf", "zed", "idea", "pycharm", "none"]
 EDITORS: dict[Editor, str] = {
     "vscode": "vscode://file{path}:{line}",
@@ -171,8 +171,8 @@ EDITORS: dict[Editor, str] = {
 
 
 class Serve(Struct, frozen=True, forbid_unknown_fields=True):
-    """`recollect serve`; `editor`: what opens files from the page. `proxies`: whose `user_header`
-    names the user, who may do what `users` says, or else `user_capabilities`."""
+    """`recollect serve`. `editor`: opens files from the page; `proxies`: trusted to name the user
+    in `user_header`; `users`: capabilities by user, instead of `user_capabilities`."""
 
     token_env: str = "RECOLLECT_TOKEN"
     hosts: str = ""
@@ -184,7 +184,7 @@ class Serve(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LockSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """`[vault]`: how a locked vault is opened, and when a server locks it again."""
+    """`[vault]`: the passphrase of a locked vault, and when a server locks it again."""
 
     passphrase_env: str = "RECOLLECT_PASSPHRASE"
     passphrase_file: str = ""
@@ -198,39 +198,39 @@ class Mirror(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
-    """`recollect hook`: how much an agent is told at the start of a session, and after how many of
-    its turns it is asked what is worth keeping."""
+    """`recollect hook`: the tokens an agent gets at the start of a session, and the number of its
+    turns after which it is asked what to keep."""
 
     start_tokens: Tokens = 1000
     ask_every: Turns = 8
 
 
 class CaptureSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether hooks keep what a user says outright, and which forms of that need no review: names
-    with commas between them, or `all`."""
+    """Capture by hooks. `trust`: the forms of sentences that need no review, separated by commas,
+    or `all`."""
 
     enabled: bool = True
     trust: Trusted = ""
 
 
 class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which secrets are replaced before a memory is written; `patterns` adds some, by name."""
+    """The redaction of secrets before a memory is saved; `patterns`: additional ones by name."""
 
     redact: bool = True
     patterns: Patterns = msgspec.field(default_factory=dict)
 
 
 class HistorySettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much is kept of what memories were."""
+    """How much history is kept."""
 
     keep: Kept = "512 MB"
 
 
 class PolicySettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """One `[policies.NAME]`: what becomes of captures as time passes. `expire` forgets and `purge`
-    removes those not changed for so long, but with `unless_useful` not those that somebody opened
-    or accepted; `archive` puts aside those not changed and not used for so long, `cap` all but the
-    `most` changed or used last of each project. The fields of a filter say which."""
+    """One `[policies.NAME]` for captures that get old. `expire` forgets and `purge` deletes those
+    not changed for the time `after`, but with `unless_useful` none that was opened or accepted;
+    `archive` archives those neither changed nor used for that time, `cap` all but the `most` of
+    each project that were changed or used last. The other fields are a filter."""
 
     what: PolicyAction
     after: Age = ""
@@ -245,19 +245,19 @@ class PolicySettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReviewSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether agents may decide what stands in the review, or only propose."""
+    """The review. `agents_decide`: agents may decide, instead of only propose."""
 
     agents_decide: bool = False
 
 
 class TrashSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """After how many days what was forgotten is purged; 0: never."""
+    """The trash. `keep`: days after which forgotten memories are purged; 0: never."""
 
     keep: Days = 0
 
 
 class UsageSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether it is counted which memories are of use, in the vault."""
+    """The counts of how memories are used, kept in the vault."""
 
     keep: bool = True
 
@@ -266,10 +266,10 @@ Policies = dict[str, PolicySettings]
 
 
 class StoreSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """`[store]`: the database that holds the home's vault, and the vault's name there; without a
-    `url` it is a file in the home. `retry_s`: how long a write or a search waits for a database
-    that is away, as while its primary moves. `read_url`: replicas, which answer searches;
-    `max_staleness_s`: how old what they tell may be while the primary cannot be asked."""
+    """`[store]`: the database of the home's vault, and the vault's name there; without a `url` it
+    is a file in the home. `retry_s`: how long to retry while the database is away, as during a
+    fail-over; `read_url`: replicas that answer searches; `max_staleness_s`: how old their data may
+    be while the primary is away."""
 
     url: str = ""
     vault: VaultName = "main"

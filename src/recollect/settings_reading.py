@@ -27,27 +27,24 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Struct
 
+from recollect.checks import compile_pattern
 from recollect.errors import UserError
 from recollect.home import home_path
 from recollect.settings import (
     CollectionSettings,
     Patterns,
     PolicySettings,
-    Proxies,
     Settings,
     Users,
     VaultSettings,
 )
-from recollect.user_patterns import compile_pattern
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-# Settings for a thousand vaults; tomllib takes a second for as much.
-MOST_CHARACTERS = 200_000
-# Recipes need six; deeper tables would exhaust the stack of whoever walks through them.
-DEEPEST = 20
-# tomllib takes the square of a dotted key's length.
+MOST_CHARACTERS = 200_000  # settings for a thousand vaults, parsed in a second
+DEEPEST = 20  # levels of tables, to protect the stack; recipes need six
+# tomllib's time grows with the square of a dotted key's length.
 LONG_KEY = r"(?<![\w-])(?:[\w-]++[\"']?[ \t]*+\.[ \t]*+[\"']?){50}"
 TOO_DEEP = f"it is nested deeper than {DEEPEST} levels"
 PREFIX = "RECOLLECT_"
@@ -59,7 +56,7 @@ def home_folder(environment: Mapping[str, str]) -> Path:
 
 
 def has_vault(home: Path, settings: Settings) -> bool:
-    """Whether the home has a vault already, as far as that can be said without opening it."""
+    """Return whether the home seems to have a vault, without opening it."""
     return bool(settings.store.url) or (home / "vault.db").exists()
 
 
@@ -68,12 +65,12 @@ def load_settings(home: Path, environment: Mapping[str, str] = os.environ) -> Se
     file = home / "config.toml"
     settings = Settings()
     for place, values in ((str(file), _read(file)), ("the environment", _from(environment))):
-        settings = _laid_over(settings, values, place)
+        settings = _override(settings, values, place)
     return settings
 
 
 def setting_keys() -> list[str]:
-    """`embedding.provider` and the like, in order, but for lists of tables."""
+    """Return all keys, such as `embedding.provider`, except those in lists of tables."""
     return [
         f"{section.name}.{key}"
         for section in msgspec.structs.fields(Settings)
@@ -83,12 +80,12 @@ def setting_keys() -> list[str]:
 
 
 def variable_of(key: str) -> str:
-    """The environment variable of a key: `RECOLLECT_EMBEDDING__PROVIDER`."""
+    """Return the environment variable of a key: `RECOLLECT_EMBEDDING__PROVIDER`."""
     return PREFIX + key.upper().replace(".", "__")
 
 
 def sources(home: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Where the value of each key comes from: `environment`, `file` or `default`."""
+    """Return the source of each key's value: `environment`, `file` or `default`."""
     written = _read(home / "config.toml")
     places = (("environment", _from(environment)), ("file", written))
     found = {}
@@ -100,7 +97,7 @@ def sources(home: Path, environment: Mapping[str, str] = os.environ) -> dict[str
 
 
 def check_key(key: str) -> None:
-    """UserError, with those that there are, where there is no such key."""
+    """Raise UserError with the known keys if there is no such key."""
     known = setting_keys()
     if key not in known:
         section = key.partition(".")[0]
@@ -108,9 +105,8 @@ def check_key(key: str) -> None:
         raise UserError(f"{key!r} is not a setting; allowed are: {', '.join(like)}.")
 
 
-def checked_value(key: str, text: str) -> object:
-    """The value that a text is for this key; UserError where it may not have this value, with those
-    that are allowed."""
+def parse_value(key: str, text: str) -> object:
+    """Return the value of a text for this key; raise UserError with the allowed ones otherwise."""
     check_key(key)
     section, name = key.split(".")
     checked = _section(getattr(Settings(), section), section, {name: text}, "Not set")
@@ -118,7 +114,7 @@ def checked_value(key: str, text: str) -> object:
 
 
 def toml_values(text: str) -> dict[str, Any]:
-    """The values of the text. ValueError says why it cannot be read."""
+    """Parse TOML; raise ValueError with the reason if it cannot be read."""
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read")
     if re.search(LONG_KEY, text):
@@ -131,16 +127,11 @@ def toml_values(text: str) -> dict[str, Any]:
         raise ValueError(TOO_DEEP) from None
     level: list[Any] = [values]
     for _ in range(DEEPEST):
-        level = [inner for value in level for inner in _members(value)]
+        tables = [[*each.values()] if isinstance(each, dict) else each for each in level]
+        level = [inner for each in tables if isinstance(each, list) for inner in each]
         if not level:
             return values
     raise ValueError(TOO_DEEP)
-
-
-def _members(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -159,7 +150,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _from(environment: Mapping[str, str]) -> dict[str, Any]:
-    """`RECOLLECT_EMBEDDING__PROVIDER=none` as `{"embedding": {"provider": "none"}}`."""
+    """Return `RECOLLECT_EMBEDDING__PROVIDER=none` as `{"embedding": {"provider": "none"}}`."""
     found: dict[str, Any] = {}
     for name, value in environment.items():
         if not name.startswith(PREFIX) or name in RESERVED or "__" not in name:
@@ -169,7 +160,7 @@ def _from(environment: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _laid_over(settings: Settings, values: dict[str, Any], place: str) -> Settings:
+def _override(settings: Settings, values: dict[str, Any], place: str) -> Settings:
     changed: dict[str, Any] = {}
     for section, keys in values.items():
         if section == "policies":
@@ -211,93 +202,77 @@ def _policies(tables: object, place: str) -> dict[str, PolicySettings]:
 def _tables(section: str, tables: object, place: str) -> tuple[Struct, ...]:
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise UserError(f"{place}: {section} must be written as [[{section}]], one for each.")
-    made = tuple(
-        _table(TABLES[section], table, f"{place}: [[{section}]] number {number}")
-        for number, table in enumerate(tables, start=1)
-    )
-    for number, table in enumerate(made, start=1):
-        if isinstance(table, VaultSettings):
-            _check_place(table, f"{place}: [[vaults]] number {number}")
-    return made
-
-
-def _check_place(vault: VaultSettings, place: str) -> None:
-    if bool(vault.path) == bool(vault.url):
-        raise UserError(f"{place} needs either a path or a url.")
-    if bool(vault.url) != (vault.tier == "dynamic"):
-        raise UserError(f"{place}: a url is for the tier dynamic, a path for the others.")
+    made = []
+    for number, table in enumerate(tables, start=1):
+        where = f"{place}: [[{section}]] number {number}"
+        made.append(one := _table(TABLES[section], table, where))
+        if isinstance(one, VaultSettings):
+            if bool(one.path) == bool(one.url):
+                raise UserError(f"{where} needs either a path or a url.")
+            if bool(one.url) != (one.tier == "dynamic"):
+                raise UserError(f"{where}: a url is for the tier dynamic, a path for the others.")
+    return tuple(made)
 
 
 def _table(kind: type[Struct], table: dict[str, Any], place: str) -> Struct:
-    types = get_type_hints(kind, include_extras=True)
-    for key in table:
-        if key not in types:
-            raise UserError(f"{place}: {key} is not a setting; allowed are: {', '.join(types)}.")
+    """Return the struct of a table, whose values have the types of TOML."""
+    converted = _convert(kind, table, f"{place}: ", strict=True)
     for field in msgspec.structs.fields(kind):
         if field.required and field.name not in table:
             raise UserError(f"{place} needs a {field.name}.")
-    for key, value in table.items():
-        try:
-            msgspec.convert(value, types[key])
-        except msgspec.ValidationError as error:
-            raise UserError(
-                f"{place}: {key} cannot be {value!r}; allowed: {_allowed(types[key])}."
-            ) from error
-    return msgspec.convert(table, kind)
+    return kind(**converted)
 
 
 def _section(before: Struct, section: str, keys: dict[str, Any], place: str) -> Struct:
-    types = get_type_hints(type(before), include_extras=True)
-    checked: dict[str, Any] = {}
-    for key, value in keys.items():
-        where = f"{place}: {section}.{key}"
-        if key not in types:
-            raise UserError(f"{where} is not a setting; allowed are: {', '.join(types)}.")
-        try:
-            str(value).encode()  # a variable may hold any bytes
-            # Not strict: the environment has only strings, "10" stands for a number there.
-            checked[key] = _converted(value, types[key], strict=not isinstance(value, str))
-        except (msgspec.DecodeError, UnicodeEncodeError) as error:
-            allowed = _allowed(types[key])
-            raise UserError(f"{where} cannot be {value!r}; allowed: {allowed}.") from error
-        if types[key] is Patterns:
-            _check_patterns(checked[key], where)
-        if types[key] is Proxies:
-            _check_proxies(checked[key], where)
-    return msgspec.structs.replace(before, **checked)
-
-
-def _converted(value: object, kind: Any, *, strict: bool) -> object:
-    """The value as its type; in the environment, a table is written as JSON."""
-    if isinstance(value, str) and kind in (Patterns, Users):
-        return msgspec.json.decode(value, type=kind)
-    return msgspec.convert(value, kind, strict=strict)
-
-
-def _check_patterns(patterns: Mapping[str, str], where: str) -> None:
-    for name, pattern in patterns.items():
+    """Return the section with other values, which may be strings from the environment."""
+    where = f"{place}: {section}."
+    converted = _convert(type(before), keys, where, strict=False)
+    for name, pattern in converted.get("patterns", {}).items():
         try:
             compile_pattern(pattern)
         except UserError as reason:
-            raise UserError(f"{where}: the pattern {name!r} cannot be used: {reason}.") from reason
+            which = f"{where}patterns: the pattern {name!r}"
+            raise UserError(f"{which} cannot be used: {reason}.") from reason
+    if "proxies" in converted:
+        try:
+            networks(converted["proxies"])
+        except ValueError as error:
+            raise UserError(f"{where}proxies cannot be used: {error}.") from error
+    return msgspec.structs.replace(before, **converted)
+
+
+def _convert(
+    kind: type[Struct], values: Mapping[str, Any], where: str, *, strict: bool
+) -> dict[str, Any]:
+    """Convert values to the types of a struct's fields; raise UserError for unknown and wrong ones.
+    Unless `strict`, strings may also hold numbers, and tables as JSON."""
+    types = get_type_hints(kind, include_extras=True)
+    converted = {}
+    for key, value in values.items():
+        if key not in types:
+            raise UserError(f"{where}{key} is not a setting; allowed are: {', '.join(types)}.")
+        try:
+            str(value).encode()  # a variable may hold any bytes
+            loose = not strict and isinstance(value, str)
+            if loose and types[key] in (Patterns, Users):
+                converted[key] = msgspec.json.decode(value, type=types[key])
+            else:
+                converted[key] = msgspec.convert(value, types[key], strict=not loose)
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+            allowed = _describe(types[key])
+            raise UserError(f"{where}{key} cannot be {value!r}; allowed: {allowed}.") from error
+    return converted
 
 
 def networks(addresses: str) -> list[IPv4Network | IPv6Network]:
-    """The addresses and networks of a list with commas; ValueError where one is none."""
-
+    """Parse addresses and networks separated by commas; raise ValueError for a wrong one."""
     return [ip_network(each.strip()) for each in addresses.split(",") if each.strip()]
 
 
-def _check_proxies(addresses: str, where: str) -> None:
-    try:
-        networks(addresses)
-    except ValueError as error:
-        raise UserError(f"{where} cannot be used: {error}.") from error
-
-
-def _allowed(kind: Any) -> str:
+def _describe(kind: Any) -> str:
+    """Return the allowed values of a type, in words."""
     if get_origin(kind) in (Union, UnionType):
-        return _allowed(get_args(kind)[0])
+        return _describe(get_args(kind)[0])
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
     if get_origin(kind) is Annotated:

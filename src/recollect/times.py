@@ -1,4 +1,4 @@
-"""Points in time: stored and exchanged as ISO 8601 in UTC, read and shown on the user's clock."""
+"""Times: stored and exchanged as ISO 8601 in UTC, read and shown in the user's time zone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIME_FORMS = "2026-03-01, 7d or friday"  # in messages
 
 
 def on_clock(moment: datetime) -> datetime:
-    """Return the moment in the user's time zone: the one that TZ names, else the system's."""
+    """Return the time in the user's zone: the one in TZ, or the system's."""
     try:
         return moment.astimezone()
     except (OverflowError, ValueError, OSError):  # the ends of the calendar
@@ -34,7 +34,7 @@ def on_clock(moment: datetime) -> datetime:
 
 
 def from_clock(shown: datetime) -> datetime:
-    """Return the moment, in UTC, at which the user's clock shows this; its own zone is ignored."""
+    """Return the time in UTC for one in the user's zone; the given zone is ignored."""
     try:
         return shown.replace(tzinfo=None).astimezone(UTC)
     except (OverflowError, ValueError, OSError):
@@ -42,8 +42,8 @@ def from_clock(shown: datetime) -> datetime:
 
 
 def parse_iso(text: str, what: str, *, clock: bool = False) -> datetime | None:
-    """Return an ISO 8601 date or time in UTC, or None if it is not one; UserError for one out of
-    the calendar. Without a zone it is in UTC, or with `clock` in the user's."""
+    """Parse an ISO 8601 date or time into UTC; return None if it is not one, and raise UserError if
+    it is out of range. The default zone is UTC, or with `clock` the user's."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -56,8 +56,8 @@ def parse_iso(text: str, what: str, *, clock: bool = False) -> datetime | None:
 
 
 def parse_time(text: str, what: str) -> datetime:
-    """Return an ISO 8601 time, as programs write it, in UTC. What people write is read by
-    `query.time.moments.read_time`."""
+    """Parse an ISO 8601 time, as programs write it, into UTC. `query.time.moments.read_time` reads
+    times that people write."""
     moment = parse_iso(text, what)
     if moment is None:
         raise not_a_time(text, what)
@@ -65,19 +65,19 @@ def parse_time(text: str, what: str) -> datetime:
 
 
 def not_a_time(text: str, what: str) -> UserError:
-    """Say that the value of a field is no time, and what one looks like."""
+    """Return the error for a field that is not a time."""
     return UserError(f"{what} {text!r} is not a time; write it like {TIME_FORMS}.")
 
 
 def out_of_range(text: str, what: str) -> UserError:
-    """Say that UTC's calendar has no such time."""
+    """Return the error for a time outside the calendar."""
     return UserError(
         f"{what} {text!r} is not within the years 1 to 9999 in UTC; write it like {TIME_FORMS}."
     )
 
 
 def with_zone(text: str) -> str:
-    """Return an ISO 8601 time with the user's zone if it has none; any other text as it is."""
+    """Return an ISO 8601 time with the user's zone if it has no zone; other texts unchanged."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -86,15 +86,15 @@ def with_zone(text: str) -> str:
 
 
 def current_time(environment: Mapping[str, str] = os.environ) -> datetime:
-    """Return the present, or the one moment that RECOLLECT_NOW names."""
+    """Return the current time, or the one in RECOLLECT_NOW."""
     if value := environment.get("RECOLLECT_NOW"):
         return parse_time(value, "RECOLLECT_NOW")
     return datetime.now(UTC)
 
 
 def in_utc(moment: datetime, what: str = "The time") -> datetime:
-    """The moment in UTC, which times without a zone are in. UserError where that is before the year
-    1 or after 9999: a calendar of the zone may have the moment, the one of UTC has not."""
+    """Convert a time to UTC, the default zone; raise UserError if it is then out of the years 1 to
+    9999."""
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     try:
@@ -106,8 +106,8 @@ def in_utc(moment: datetime, what: str = "The time") -> datetime:
         ) from error
 
 
-def moved(moment: datetime, by: timedelta) -> datetime:
-    """The moment so much later, or earlier, and never out of the calendar."""
+def shift(moment: datetime, by: timedelta) -> datetime:
+    """Add a duration to a time; out of range, return the first or last time of the calendar."""
     try:
         return moment + by
     except OverflowError:
@@ -116,13 +116,13 @@ def moved(moment: datetime, by: timedelta) -> datetime:
 
 
 def duration_of(found: re.Match[str]) -> timedelta:
-    """Return the length of time that DURATION has found."""
+    """Return the duration of a match of DURATION."""
     unit = found["unit"]
     return int(found["count"]) * UNITS[unit[:2] if unit[0] == "m" else unit[0]]
 
 
 def to_micros(moment: datetime) -> int:
-    """Whole microseconds since 1970, as the store keeps times."""
+    """Return microseconds since 1970, as the store keeps times."""
     return (moment - EPOCH) // MICROSECOND
 
 
@@ -131,23 +131,23 @@ def from_micros(micros: int) -> datetime:
 
 
 def iso(moment: datetime) -> str:
-    """`2026-03-01T09:30:00Z`, with a fraction only where there is one."""
+    """Return `2026-03-01T09:30:00Z`, with a fraction only if there is one."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 def minute(moment: datetime) -> str:
-    """`2026-03-01 09:30 CET`, on the user's clock."""
+    """Return `2026-03-01 09:30 CET`, in the user's zone."""
     return f"{on_clock(moment):%Y-%m-%d %H:%M %Z}"
 
 
 def day(moment: datetime) -> str:
-    """`2026-03-01`, on the user's clock."""
+    """Return `2026-03-01`, in the user's zone."""
     return f"{on_clock(moment):%Y-%m-%d}"
 
 
 def validity(memory: Memory, now: datetime) -> str:
-    """`expired 2026-04-30`, `valid from 2027-01-01`; empty for a memory that holds now: not before
-    `valid_from`, and not from `valid_until` on."""
+    """Return `expired 2026-04-30` or `valid from 2027-01-01`; empty for a memory that is valid now:
+    from `valid_from` until before `valid_until`."""
     if memory.valid_until is not None and memory.valid_until <= now:
         return f"expired {day(memory.valid_until)}"
     if memory.valid_from is not None and memory.valid_from > now:

@@ -1,4 +1,4 @@
-"""The values that travel through Recollect: frozen, and free of any local import."""
+"""The values that all parts of Recollect share: frozen, and without local imports."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ Severity = Literal["critical", "warning", "suggestion"]
 Tier = Literal["core", "file", "capture"]
 View = Literal["scan", "full", "pointer", "preview", "snippet"]
 Intent = Literal["keyword", "semantic"]
-# How results are listed: the best first, or the one that was changed last.
+# The order of results: by score, or by the last change.
 Sort = Literal["best", "newest"]
-# Whether what was found answers the query: it does, it may, it does not.
+# Whether the results answer the query: yes, maybe, no.
 Evidence = Literal["strong", "weak", "none"]
-# What a part of a score speaks of; pictures give each family a colour of its own.
+# Kinds of score parts; charts give each family a colour.
 Family = Literal["meaning", "words", "structure", "literal", "rarity", "reranking", "time", "trust"]
 
-# What may want a decision, and what can be decided.
+# The kinds of review items, and the decisions.
 ReviewKind = Literal[
     "candidate", "secret", "contradiction", "duplicate", "expired", "expiring", "unused", "policy"
 ]
 Choice = Literal["keep", "edit", "merge", "supersede", "forget", "later"]
 
-# How a user says what shall last; see `capture.forms`.
+# The forms of sentences that are captured; see `capture.forms`.
 CaptureForm = Literal["correction", "remember", "from-now-on", "prefer", "never", "always"]
 
-# The kind of what was said in a session of an agent: many, and no knowledge yet.
+# The kind of transcripts of agents' sessions: many, and not yet knowledge.
 SESSION = "session"
 
-# How a memory came into the context of an agent.
+# How a memory came into an agent's context.
 Origin = Literal["pinned", "matched", "newest"]
 
 
 def about(description: str, example: object = None, **extra: str) -> Any:
-    """What an interface says of a field that it offers; fields without this are not offered.
+    """Describe a field for the interfaces; fields without this are not offered.
 
-    `example`: a value for the documentation of the HTTP API. `metavar`: what stands for a value in
-    help, as in `--kind KIND`. `one`: the name of a single value where several make a list:
-    `--not-tag`, `?not_tag=`. `short`: an option of one letter.
+    example: a value for the documentation of the HTTP API.
+    metavar: the placeholder in help, as in `--kind KIND`.
+    one: the singular name of a list field: `--not-tag`, `?not_tag=`.
+    short: an option of one letter.
     """
     examples = None if example is None else [example]
     return Meta(description=description, examples=examples, extra=extra)
 
 
 class Memory(Struct, frozen=True, kw_only=True, gc=False):
-    """One thing worth keeping, as stored. Texts that were never given are empty, not null.
-    `superseded_by`: the id of the memory that replaces it. `archived_at`: since when it is left
-    out of searches that do not ask for it."""
+    """A memory, as stored. Missing texts are empty, not null. `superseded_by`: the id of the memory
+    that replaced it; `archived_at`: since when searches leave it out by default."""
 
     id: Annotated[str, about("an id of your own; otherwise made from the title")]
     title: Annotated[str, about("the title, one line")] = ""
@@ -89,29 +89,28 @@ class Memory(Struct, frozen=True, kw_only=True, gc=False):
     archived_at: Annotated[datetime | None, about("when it was archived", metavar="TIME")] = None
 
 
-# The fields of a memory that are times.
+# The fields of a memory that are times; its texts, in reading order; and what it belongs to.
 TIMES = ("created_at", "updated_at", "valid_from", "valid_until", "archived_at")
-# Those that are texts of their own, as they are read, and what every text may stand in.
 TEXTS = ("title", "text", "context", "why", "impact", "details")
 PLACES = ("kind", "domain", "project", "source", "space", "path")
 
 
 class Span(NamedTuple):
-    """A piece of a text: from one character up to, but not with, another."""
+    """A range of characters, without its end."""
 
     start: int
     end: int
 
 
 class Passage(NamedTuple):
-    """A part of one of a memory's fields. What was cut off is marked with `…`."""
+    """A part of one of a memory's fields, with `…` where it was cut."""
 
     field: str
     text: str
 
 
 class Use(NamedTuple):
-    """How often a memory was returned by a search, opened and accepted, and when last."""
+    """The number of times a memory was returned by a search, opened and accepted; and the last."""
 
     returned: int
     opened: int
@@ -120,7 +119,7 @@ class Use(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a memory stands in browsing order; a page can begin behind it even when it is gone."""
+    """A position in browsing order; a page can start after it even if its memory is gone."""
 
     tier: Tier
     updated_at: datetime
@@ -131,19 +130,18 @@ def place_of(memory: Memory) -> Place:
     return Place(memory.tier, memory.updated_at, memory.id)
 
 
-# A value, or several of which any is right.
+# One value, or several alternatives.
 AnyOf = str | tuple[str, ...]
 
 
 def any_of(wanted: AnyOf | None) -> tuple[str, ...]:
-    """The values that are right; empty where any is."""
+    """Return the alternatives; empty if every value is right."""
     return wanted if isinstance(wanted, tuple) else () if wanted is None else (wanted,)
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """What a memory must satisfy to be considered at all. Every given part must hold; of several
-    projects, sources, domains or kinds one is enough. One alone stands there as a text, however it
-    was given, so that equal filters are equal."""
+    """Conditions that a memory must all fulfil; of several projects, sources, domains or kinds one
+    is enough. A single alternative is stored as text, so that equal filters compare equal."""
 
     project: Annotated[
         AnyOf | None, about("only this project, or one of these", metavar="NAME", short="p")
@@ -190,7 +188,7 @@ class Filter(Struct, frozen=True, kw_only=True):
                 structs.force_setattr(self, name, values if len(values) > 1 else first)
 
     def narrows(self) -> bool:
-        """Whether anything is asked for at all."""
+        """Return whether it has any condition."""
         return self not in (Filter(), Filter(archived=True))
 
 
@@ -201,8 +199,7 @@ WITHOUT = ("without_tags", "without_projects", "without_kinds", "without_sources
 
 
 class Search(Struct, frozen=True, kw_only=True):
-    """One search, with everything it can be asked for. None leaves the choice to the recipe or to
-    the settings."""
+    """A search request. None leaves a choice to the recipe or the settings."""
 
     query: Annotated[str, about("what to look for")]
     recipe: Annotated[str | None, about("the ranking to use", metavar="NAME")] = None
@@ -260,23 +257,23 @@ class Search(Struct, frozen=True, kw_only=True):
 
     @property
     def wanted_tags(self) -> frozenset[str]:
-        """Tags asked for, as filters or as preferences, lower-cased."""
+        """The tags of the filter and the preferences, in lower case."""
         return frozenset(tag.lower() for tag in (*self.filter.tags, *self.prefer_tags))
 
     @property
     def wanted_domains(self) -> frozenset[str]:
-        """Domains asked for, as filter or as preference, lower-cased."""
+        """The domains of the filter and the preferences, in lower case."""
         asked = (*any_of(self.filter.domain), self.prefer_domain)
         return frozenset(domain.lower() for domain in asked if domain)
 
 
 class Term(Struct, frozen=True, gc=False):
-    """One node of a score: its value and how that value came about.
+    """One node of a score's explanation.
 
-    `formula` is an operation on the parts, or for a leaf the arithmetic; `how` says where a raw
-    value comes from. Build terms with the functions below: they compute the value from the parts,
-    so a score can never differ from its explanation. A leaf with a weight has `value = weight ×
-    raw`.
+    `formula` is an operation on the parts, or the arithmetic of a leaf; `how` says where a raw
+    value comes from. A leaf with a weight has `value = weight × raw`. Build terms with the
+    functions below: they compute the value from the parts, so a score cannot differ from its
+    explanation.
     """
 
     name: str
@@ -288,7 +285,7 @@ class Term(Struct, frozen=True, gc=False):
     parts: tuple[Term, ...] = ()
 
     def leaves(self) -> Iterator[Term]:
-        """The terms without parts, left to right."""
+        """Yield the terms without parts, left to right."""
         if not self.parts:
             yield self
         for part in self.parts:
@@ -296,12 +293,12 @@ class Term(Struct, frozen=True, gc=False):
 
 
 def leaf(name: str, value: float, formula: str) -> Term:
-    """A value that stands on its own, with the formula it was computed by."""
+    """Return a term without parts, with the formula that computed its value."""
     return Term(name, float(value), formula)
 
 
 def weighted(name: str, weight: float, raw: float, how: str = "") -> Term:
-    """A signal's share of a sum: `weight × raw`."""
+    """Return a signal's term in a sum: `weight × raw`."""
     formula = f"{weight:.6g} × {raw:.6g}"
     return Term(name, weight * raw, formula, weight=weight, raw=float(raw), how=how)
 
@@ -315,14 +312,14 @@ OPERATIONS: dict[str, Callable[[list[float]], float]] = {
 
 
 def combine(name: str, operation: str, parts: Iterable[Term]) -> Term:
-    """An inner term: `operation` (a name in OPERATIONS) applied to the values of the parts."""
+    """Return an inner term: `operation` (a name in OPERATIONS) applied to the parts' values."""
     terms = tuple(parts)
     value = OPERATIONS[operation]([term.value for term in terms])
     return Term(name, value, operation, parts=terms)
 
 
 def recompute(term: Term) -> float:
-    """The value that follows from the parts alone; equal to `term.value` for every real term."""
+    """Compute the value from the parts alone; it equals `term.value` for every real term."""
     if term.parts:
         return float(OPERATIONS[term.formula]([recompute(part) for part in term.parts]))
     if term.weight is not None and term.raw is not None:
@@ -331,8 +328,8 @@ def recompute(term: Term) -> float:
 
 
 class FilePlace(Struct, frozen=True):
-    """Where in a file a result stands: under which headings, in which lines, both ends included.
-    `line`: the one that matches best; None where nothing was searched for."""
+    """The place of a result in its file: the headings above it, and its first and last lines.
+    `line`: the best match; None without a search."""
 
     path: str
     heading: str
@@ -341,16 +338,14 @@ class FilePlace(Struct, frozen=True):
     line: int | None = None
 
 
-class Findings(Struct, frozen=True, gc=False):
-    """What stages found out about a hit, beside its score.
+class Relatives(Struct, frozen=True):
+    """Other memories that are shown with a hit, and its place in a file.
 
-    `same`: memories that say the same in the same words, shown as this one. `replaces` and
-    `superseded_by`: older ones that it replaced, and the one that replaced it, by a link.
-    `seems_to_replace` and `seems_replaced_by`: the same, as the ranking believes.
-    `file`: where it stands, if it is a chunk of a file; `joined`: the neighbouring chunks shown as
-    this one. `passage`: what of its details a channel found; `span`: where in title, text and
-    context. `verified`: the reranker has read it; `unreached`: it would have, but the deadline
-    came first.
+    same: duplicates with the same words, merged into this hit.
+    replaces, superseded_by: memories that it replaced, and the one that replaced it, by links.
+    seems_to_replace, seems_replaced_by: the same, but guessed by the ranking.
+    file: its place, if it is a chunk of a file.
+    joined: the neighbouring chunks merged into this hit.
     """
 
     same: tuple[Memory, ...] = ()
@@ -360,6 +355,17 @@ class Findings(Struct, frozen=True, gc=False):
     seems_replaced_by: Memory | None = None
     file: FilePlace | None = None
     joined: tuple[Memory, ...] = ()
+
+
+class Findings(Relatives, frozen=True, gc=False):
+    """The findings of channels and stages about a hit.
+
+    passage: the part of its details that a channel found.
+    span: the part of title, text and context that a channel found.
+    verified: the reranker has read it.
+    unreached: the reranker would have read it, but the deadline came first.
+    """
+
     passage: str = ""
     span: Span | None = None
     verified: bool = False
@@ -380,27 +386,27 @@ class Hit(Struct, frozen=True, gc=False):
     def score(self) -> float:
         return self.why.value
 
-    def rescored(self, why: Term) -> Hit:
-        """The same memory with another score; what is known of it stays."""
+    def with_score(self, why: Term) -> Hit:
+        """Return the hit with another score and the same findings."""
         return Hit(self.memory_id, why, self.findings)
 
-    def finding(self, **found: object) -> Hit:
-        """The same hit with these fields of its findings set."""
+    def with_findings(self, **found: object) -> Hit:
+        """Return the hit with these findings added."""
         return Hit(self.memory_id, self.why, structs.replace(self.findings, **found))
 
 
 class Judgement(NamedTuple):
-    """How sure a recipe is that the answer is there, 0…1, and what that means in a word."""
+    """How sure a recipe is that the results answer the query, 0…1, and that in a word."""
 
     confidence: float
     evidence: Evidence
 
 
 class Ranking(Struct, frozen=True):
-    """Hits, best first, and what was left out on the way, counted by reason.
+    """Hits, best first, and the number of dropped ones by reason.
 
-    `reranked`: how many of its memories the reranker has read. `judgement`: whether they answer the
-    query, once a stage has judged that. `largest`: the largest score that a fusion by ranks gives.
+    `reranked`: how many hits the reranker has read; `judgement`: whether they answer the query, if
+    a stage has judged that; `largest`: the largest score that a fusion by ranks can give.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -419,12 +425,12 @@ class Ranking(Struct, frozen=True):
     def ids(self) -> tuple[str, ...]:
         return tuple([hit.memory_id for hit in self.hits])
 
-    def resorted(self, hits: Iterable[Hit]) -> Ranking:
-        """These hits, best first; all else that is known of this ranking stays."""
+    def with_hits(self, hits: Iterable[Hit]) -> Ranking:
+        """Return the ranking with these hits, sorted."""
         return structs.replace(self, hits=ranked(hits).hits)
 
-    def keeping(self, hits: Iterable[Hit], reason: str) -> Ranking:
-        """These of its hits, in this order; those that go are counted under `reason`."""
+    def keep(self, hits: Iterable[Hit], reason: str) -> Ranking:
+        """Keep some of its hits, in this order; count the others as dropped for `reason`."""
         kept = tuple(hits)
         if len(kept) == len(self.hits):
             return structs.replace(self, hits=kept)
@@ -432,13 +438,13 @@ class Ranking(Struct, frozen=True):
         return structs.replace(self, hits=kept, dropped=self.dropped | {reason: gone})
 
     def best(self, size: int, reason: str) -> Ranking:
-        """The best `size`; those that go are counted under `reason`."""
-        return self if len(self) <= size else self.keeping(self.hits[:size], reason)
+        """Keep the best `size` hits; count the others as dropped for `reason`."""
+        return self if len(self) <= size else self.keep(self.hits[:size], reason)
 
 
 def order(score: float, id: str, updated_at: float = 0.0) -> tuple[float, float, str]:
-    """What every ranking is sorted by: larger scores first, then the newer memory where that is
-    said, then ids, ascending."""
+    """Return the sort key of all rankings: larger scores first, then newer memories if given, then
+    ids."""
     return (-score, -updated_at, id)
 
 
@@ -446,20 +452,19 @@ Scored = TypeVar("Scored")  # has a `memory_id`
 
 
 def best_first(matches: Iterable[Scored], score: str = "score") -> list[Scored]:
-    """Matches or hits as `order` says: by id, and what is equal stays in that order when they are
-    sorted by the attribute `score`."""
+    """Sort matches or hits by the attribute `score`, larger first, then by id, as `order` does."""
     by_id = sorted(matches, key=attrgetter("memory_id"))
     return sorted(by_id, key=attrgetter(score), reverse=True)
 
 
 def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Ranking:
-    """The one place that sorts hits."""
+    """Return a ranking of these hits; only this function sorts hits."""
     return Ranking(tuple(best_first(hits, "why.value")), dropped or {})
 
 
 class Reach(Struct, frozen=True, omit_defaults=True):
-    """How many `candidates` a reranker `read` before its time was over. `deadline_ms`: the search's
-    own deadline; None where the time limit of the settings ended it."""
+    """How many candidates a reranker read in time. `deadline_ms`: the search's deadline; None if
+    the time limit of the settings was shorter."""
 
     read: int
     candidates: int
@@ -467,8 +472,7 @@ class Reach(Struct, frozen=True, omit_defaults=True):
 
 
 class Degraded(Struct, frozen=True, omit_defaults=True):
-    """A part of the recipe that could not do its work, and why; `reach`, if it only ran out of
-    time."""
+    """A part of the search that failed, and why. `reach`: set if it ran out of time."""
 
     channel: str
     reason: str
@@ -476,23 +480,20 @@ class Degraded(Struct, frozen=True, omit_defaults=True):
 
 
 class ViewFields(Struct, frozen=True):
-    """What a view shows of a result; each view has a struct of its own in `present/views.py`."""
+    """Base of the views in `present/response.py`."""
 
     def as_json(self) -> dict[str, object]:
-        """The fields as plain data, in the order they are declared."""
+        """Return the fields as plain data, in their order."""
         return structs.asdict(self)
 
 
-class Result(Struct, frozen=True, kw_only=True):
-    """One returned memory, with its place in the evidence.
+class Result(Relatives, frozen=True, kw_only=True):
+    """One result of a search.
 
-    `same` are memories that say the same in the same words, shown as this one. `replaces` are older
-    ones that it replaced, `superseded_by` the one that replaced it: somebody made a link.
-    `seems_to_replace` and `seems_replaced_by` are the same as the ranking believes.
-    `file` is where it stands, if it is part of a file; the neighbouring parts in `joined` are shown
-    as this one. `passage` is what of it matched, where the recipe tells; `marked` is that, or
-    FTS5's snippet, with `<mark>` around each match. `validity` says why it does not hold now:
-    `expired 2026-04-30`; empty where it does.
+    shown: the fields of the view.
+    passage: the matching part, if the recipe finds passages.
+    marked: the passage or FTS5's snippet, with `<mark>` around each match.
+    validity: why it is not valid now: `expired 2026-04-30`; empty if it is.
     """
 
     id: str
@@ -503,32 +504,28 @@ class Result(Struct, frozen=True, kw_only=True):
     shown: ViewFields
     passage: Passage | None = None
     marked: str = ""
-    same: tuple[Memory, ...] = ()
-    replaces: tuple[Memory, ...] = ()
-    superseded_by: Memory | None = None
-    seems_to_replace: tuple[Memory, ...] = ()
-    seems_replaced_by: Memory | None = None
-    file: FilePlace | None = None
-    joined: tuple[Memory, ...] = ()
     validity: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether it is valid now, and nothing replaced it or seems to."""
+        """Whether it is valid now, and not replaced, not even by the ranking's guess."""
         return not (self.validity or self.superseded_by or self.seems_replaced_by)
 
     @property
     def fields(self) -> dict[str, object]:
-        """What the view shows, as JSON has it."""
+        """The fields of the view, for JSON."""
         return self.shown.as_json()
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What a search answers. `understood` is what it read in the query's words, `corrected` the
-    words that were also searched for in place of one with a typing error. `confidence`, 0…1, is
-    what `evidence` was judged by; both are None where the recipe does not judge. `facets`, where
-    asked for, is what all that was found has in common: project, kind, source, tags, age. `as_of`:
-    the moment whose memories were searched, where that is not now."""
+    """The answer of a search.
+
+    understood: what was read in the query's words, such as times and kinds.
+    corrected: words with typing errors, and the corrections that were also searched for.
+    confidence: 0…1, from which `evidence` follows; None if the recipe does not judge.
+    facets: counts of all memories found by project, kind, source, tags and age, if asked for.
+    as_of: the time whose memories were searched; None is now.
+    """
 
     query: str
     recipe: str
@@ -555,7 +552,8 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 class Chain(NamedTuple):
-    """What a memory replaces, by links, the newest first, and what followed it, the next first."""
+    """The memories that one replaces by links, newest first, and those that replaced it, in
+    order."""
 
     replaces: tuple[Memory, ...]
     replaced_by: tuple[Memory, ...]
@@ -565,9 +563,14 @@ NO_CHAIN = Chain((), ())
 
 
 class Context(NamedTuple):
-    """What an agent should know when it starts: memories, and how each was found (`origins`, by
-    id). `left_out` have no room. `snippets` are the passages of details that the question is about,
-    `cut` the ids of memories that are shortened, `note` says why there is nothing."""
+    """The memories an agent should know when it starts.
+
+    origins: how each was found, by id.
+    snippets: matching passages of details, by id.
+    left_out: the number of memories that did not fit.
+    cut: the ids of shortened memories.
+    note: why there are no memories.
+    """
 
     memories: tuple[Memory, ...]
     response: Response | None

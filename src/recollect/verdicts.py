@@ -1,4 +1,4 @@
-"""What was said of memories when somebody asked this, or something like it, before."""
+"""Opinions: feedback on memories for the same or a similar query."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from recollect.store.feedback import StoredFeedback, Verdict
 if TYPE_CHECKING:
     from recollect.store.base import Vector
 
-# Feedback on more queries than these says nothing new of this one; each costs a look-up.
-MOST_QUERIES = 50
+MOST_QUERIES = 50  # similar queries whose feedback counts; each costs a look-up
 
 
 class Opinion(NamedTuple):
-    """What feedback says of a memory for a query, from −1 (dismissed) to 1 (accepted). `same`: it
-    was said of this very question. `how` says it in words."""
+    """The feedback on a memory for a query, from −1 (dismissed) to 1 (accepted). `same`: on the
+    same query; `how`: in words."""
 
     raw: float
     same: bool
@@ -31,10 +30,11 @@ def opinions(
     identity: str | None = None,
     vector: Vector | None = None,
 ) -> dict[str, Opinion]:
-    """What feedback says of each memory it names. Words are compared where there is no vector.
+    """Return the opinion on each memory with feedback for this query or similar ones, which are
+    compared by their vectors, or without a vector by words.
 
-    Feedback on the same question decides alone: on the same words if there is any, else on the
-    words nearest in meaning. Without any, that on like questions is added up, within −1…1.
+    Feedback on the same query decides alone: on the same words if there is any, else on the words
+    nearest in meaning. Otherwise feedback on similar queries is added up, within −1…1.
     """
     words = normalise(query)
     if not words:
@@ -56,7 +56,7 @@ def opinions(
 
 
 def _opinion(verdicts: list[Verdict], alike: Mapping[str, float]) -> Opinion:
-    """Of one memory; the feedback on the nearest query comes first."""
+    """Return the opinion on a memory, given the feedback on it, on the nearest query first."""
     first = verdicts[0]
     if alike[first.words] == 1.0:
         return Opinion(1.0 if first.accepted else -1.0, True, _words(first))

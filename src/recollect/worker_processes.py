@@ -1,8 +1,7 @@
-"""Processes beside this one, for work that keeps a core busy: one call of a function for each item.
+"""Worker processes for CPU-bound work: they call a function for each item.
 
-A worker is a fresh Python that reads items from its input and writes results to its output. It ends
-with its input: so none outlives this process, however that ends. What a worker that died was doing
-is done in this process.
+A worker is a new Python process that reads items from its input and writes results to its output.
+It ends with its input, so it cannot outlive this process. If it dies, this process does its item.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
-# Each takes about 100 MB, and one process writes what they make: more would wait for it.
-MOST = 4
-# `recollect` is found where this one is, and nothing is imported from a working directory.
+MOST = 4  # of about 100 MB each; more would wait for the process that writes their results
+# Imports this `recollect`, and nothing from the working directory.
 PROGRAM = (
     "import sys; sys.path.append(sys.argv[1]);from recollect.worker_processes import work; work()"
 )
 PACKAGES = Path(__file__).parents[1]
-# A worker makes large arrays again and again; glibc would give their memory back to the system each
+# Workers make large arrays repeatedly. By default glibc returns their memory to the system each
 # time, and getting it again takes as long as filling it.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000"}
 
@@ -36,21 +34,20 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def fitting() -> int:
-    """How many workers this machine has a use for: as many as there are cores for this process."""
+def worker_count() -> int:
+    """Return how many workers to use: one per core of this process, at most MOST."""
     if hasattr(os, "sched_getaffinity"):
         return min(len(os.sched_getaffinity(0)), MOST)
     return min(os.cpu_count() or 1, MOST)
 
 
 def part_size(items: int, most: int, workers: int) -> int:
-    """How many of these items a worker gets at once: two parts for each of them, or as many as a
-    part may have."""
+    """Return how many items a worker gets at once: half of its share, at most `most`."""
     return min(most, -(-items // (2 * workers)))
 
 
 class Workers(Generic[Item, Result]):
-    """So many processes that call the function, which must be picklable as its results are."""
+    """`count` processes that call a function, which must be picklable, as its results must be."""
 
     def __init__(self, function: Callable[[Item], Result], count: int) -> None:
         self._function = function
@@ -60,14 +57,14 @@ class Workers(Generic[Item, Result]):
         self._idle: queue.SimpleQueue[subprocess.Popen[bytes] | None] = queue.SimpleQueue()
 
     def map(self, items: Iterable[Item]) -> Iterator[Result]:
-        """The results in the order of the items. Few are made ahead. Where reading the items fails,
-        the results of those before come first."""
+        """Yield the results in the order of the items, computing only a few ahead. If reading the
+        items fails, the results of earlier ones come first."""
         ahead: deque[Future[Result]] = deque()
         failure: Exception | None = None
         with ThreadPoolExecutor(self._count, "recollect-worker") as threads:
             try:
                 for _ in range(self._count):
-                    self._idle.put(self._started())
+                    self._idle.put(self._start())
                 source = iter(items)
                 while True:
                     try:
@@ -77,7 +74,7 @@ class Workers(Generic[Item, Result]):
                     except Exception as error:
                         failure = error
                         break
-                    ahead.append(threads.submit(self._called, item))
+                    ahead.append(threads.submit(self._call, item))
                     if len(ahead) > self._count:
                         yield ahead.popleft().result()
                 while ahead:
@@ -89,7 +86,7 @@ class Workers(Generic[Item, Result]):
         if failure is not None:
             raise failure
 
-    def _started(self) -> subprocess.Popen[bytes] | None:
+    def _start(self) -> subprocess.Popen[bytes] | None:
         pipe = subprocess.PIPE
         command = [sys.executable, "-P", "-c", PROGRAM, str(PACKAGES)]
         environment = os.environ | KEEP_MEMORY
@@ -100,11 +97,11 @@ class Workers(Generic[Item, Result]):
         except OSError:
             return None
         self._every.append(process)
-        with suppress(OSError):  # it has ended: so will the first call find
+        with suppress(OSError):  # it has ended; the first call notices that
             _send(self._function, process)
         return process
 
-    def _called(self, item: Item) -> Result:
+    def _call(self, item: Item) -> Result:
         process = self._idle.get()
         try:
             if process is not None:
@@ -124,7 +121,7 @@ class Workers(Generic[Item, Result]):
         for process in self._every:
             process.kill()
             for stream in (process.stdin, process.stdout):
-                with suppress(OSError):  # closing writes what is left, and the process is gone
+                with suppress(OSError):  # closing flushes, and the process is gone
                     if stream is not None:
                         stream.close()
             process.wait()
@@ -137,9 +134,9 @@ def _send(value: object, process: subprocess.Popen[bytes]) -> None:
 
 
 def work() -> None:
-    """The program of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
-    gc.disable()  # nothing it makes is a cycle, and there is much of it
+    """Run a worker until its input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends it
+    gc.disable()  # it makes many objects and no cycles
     items, results = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     with suppress(EOFError, BrokenPipeError):

@@ -1,4 +1,4 @@
-"""The distributions beside the core go with it: by their versions, and the extras for them."""
+"""The other distributions fit the core: by their versions, and the extras for them."""
 
 from __future__ import annotations
 

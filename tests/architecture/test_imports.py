@@ -24,9 +24,8 @@ PACKAGES = {
     "recollect_postgres": ROOT / "postgres" / "src" / "recollect_postgres",
 }
 
-# From top to bottom. What stands in one line may not import each other; what is above imports what
-# is below, and never the other way round. A dotted name has a layer of its own, apart from the
-# folder it is in.
+# From top to bottom: a module imports only from lines below its own. A dotted name has a layer of
+# its own, apart from its folder.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("interfaces", "interfaces.cli"),
     ("interfaces.app",),
@@ -60,7 +59,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("query",),
     ("settings_reading",),
     ("settings", "memory_json", "checks", "auth"),
-    ("times", "lifetime", "user_patterns"),
+    ("times", "lifetime"),
     (
         "errors",
         "types",
@@ -70,10 +69,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "hashing",
         "home",
         "maths",
-        "projects",
         "recipes.ranges",
         "files",
-        "retry",
         "version",
         "worker_processes",
     ),

@@ -1,4 +1,4 @@
-"""What a failed test leaves behind reaches no other test."""
+"""The leftovers of a failed test do not reach other tests."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from playwright.sync_api import (
 )
 
 from recollect import Recollect
-from recollect.demo.load import sample
+from recollect.demo import sample
 
 # It draws no windows of its own: the same pages at half the cost.
 SHELL = "chromium-headless-shell"

@@ -17,7 +17,7 @@ from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import SEARCH
 from recollect.auth.credentials import SessionStore
 from recollect.auth.token_store import TokenStore, digest, load_own_token
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.interfaces.cli.find import PAGE
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}

@@ -317,7 +317,7 @@ def unjudged(engine: Recollect) -> Iterator[None]:
 
     def take_back() -> None:
         ids = {event.memory_id for event in engine.store.feedback.every()}
-        for id in engine.judged(WORDS, sorted(ids)):
+        for id in engine.feedback_on(WORDS, sorted(ids)):
             engine.feedback(WORDS, id, undo=True)
 
     take_back()
@@ -344,7 +344,7 @@ def test_accepting_and_dismissing_is_remembered(
     # The documented recipe ranks as before, and shows what was said.
     expect(voting(lab, "left", wrong, "dismiss")).to_have_attribute("aria-pressed", "true")
     assert engine.opinions() == (accepted + 1, dismissed + 1)
-    assert engine.judged(WORDS, [right, wrong]) == {right: True, wrong: False}
+    assert engine.feedback_on(WORDS, [right, wrong]) == {right: True, wrong: False}
     told = lab.locator("[data-learned=left]")
     expect(told).to_contain_text(f"{accepted + 1} accepted, {dismissed + 1} dismissed")
     corrected = rank(lab, "right", engine, "blend")
@@ -353,7 +353,7 @@ def test_accepting_and_dismissing_is_remembered(
 
     voting(lab, "left", wrong, "undo").click()
     expect(voting(lab, "left", wrong, "undo")).to_have_count(0)
-    assert engine.judged(WORDS, [right, wrong]) == {right: True}
+    assert engine.feedback_on(WORDS, [right, wrong]) == {right: True}
     assert wrong in rank(lab, "right", engine, "blend")
     expect(voting(lab, "right", right, "accept")).to_have_attribute("aria-pressed", "true")
     expect(voting(lab, "right", wrong, "dismiss")).to_have_attribute("aria-pressed", "false")
@@ -377,7 +377,7 @@ def test_a_dismissed_result_that_left_the_list_can_be_taken_back(
     expect(rows(page, "right").nth(1).locator("[data-title]")).to_be_focused()
     page.locator("[data-toasts]").get_by_role("button", name="Undo").click()
     in_order(rows(page, "right"), "data-id", before)
-    assert engine.judged(WORDS, [wrong]) == {}
+    assert engine.feedback_on(WORDS, [wrong]) == {}
 
 
 def test_weights_learn_from_thirty_events_on(page: Page, site: Site, engine: Recollect) -> None:
@@ -390,7 +390,7 @@ def test_weights_learn_from_thirty_events_on(page: Page, site: Site, engine: Rec
     expect(missing).to_have_attribute("data-missing", str(max(0, 30 - before)))
     rows(page, "left").first.locator("[data-vote=accept]").click()
     expect(missing).to_have_attribute("data-missing", "0")
-    learned = engine.learned("vault").weights
+    learned = engine.learned_weights("vault").weights
     changed = [name for name, (declared, now) in learned.items() if declared != now]
     assert "semantic" in changed
     table = page.locator("[data-learned=left]")

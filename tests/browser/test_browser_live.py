@@ -22,7 +22,7 @@ def agent(site: Site) -> Iterator[Recollect]:
         home=site.home, environment=site.environment, interface="mcp", client="an-agent"
     ) as opened:
         yield opened
-        ids = opened.selected(filter=Filter(project=PROJECT))
+        ids = opened.select_ids(filter=Filter(project=PROJECT))
         opened.forget(ids)
 
 

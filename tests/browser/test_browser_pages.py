@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from playwright.sync_api import Browser, Locator, Page, Request
 
 from recollect import Filter, Recollect
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.interfaces.web.chips import MOST_ROWS
 
 PER_PAGE = 50
@@ -138,7 +138,7 @@ def test_a_project_and_a_tag_are_places(
     wanted = {
         "decisions": engine.list(replace(here, kind="decision", valid_at=NOW), 6, newest=True),
         "core": engine.list(replace(here, tier="core"), 6),
-        "expiring": engine.expiring(here, 6, within=timedelta(days=30)),
+        "expiring": engine.list_ending(here, 6, since=NOW, until=NOW + timedelta(days=30)),
         "newest": engine.list(here, 6, newest=True),
     }
     for part, memories in wanted.items():

@@ -82,7 +82,7 @@ def test_results_appear_while_one_types(page: Page, site: Site, engine: Recollec
     page.keyboard.type(WORDS)
     wait_for_answer(page, q=WORDS)
     assert results(page) == found(engine, WORDS)
-    total = sentences.found(engine.search(WORDS, limit=10))
+    total = sentences.count_found(engine.search(WORDS, limit=10))
     expect(page.locator("[data-count]")).to_have_text(f"{total} found, the best 10 shown")
 
 

@@ -23,7 +23,7 @@ from browser_site import (
 from playwright.sync_api import Browser, Page, Route
 
 from recollect import Filter, Recollect
-from recollect.times import moved
+from recollect.times import shift
 from recollect.types import Memory
 
 PROJECT = "shell-project"
@@ -293,7 +293,7 @@ def older(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
     home = tmp_path_factory.mktemp("older")
     off = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
     for days, title in ((4, "The first"), (1, "The second")):
-        clock = partial(moved, NOW, -timedelta(days=days))
+        clock = partial(shift, NOW, -timedelta(days=days))
         with Recollect(home=home, environment=off, clock=clock) as memory:
             memory.save(title=title)
     yield from serve_site(home, **off)

@@ -10,7 +10,7 @@ from commandline import NOW, Home, check_error
 from msgspec import structs
 
 from recollect import Recollect
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.interfaces.cli.demo import print_degraded, print_newer_first
 from recollect.recipes.registry import BUILT_IN
 from recollect.types import Degraded, Reach

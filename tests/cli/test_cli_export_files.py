@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from commandline import NOW, RECOLLECT, Home, check_error, lines
 
-from recollect.files import replacing
+from recollect.files import replace_file
 
 COUNT = 1500
 # An export that stops in the middle, its temporary file half written.
@@ -139,7 +139,7 @@ def test_an_export_and_its_checksum_are_private(home: Home, exported: Path) -> N
 
 
 def test_a_temporary_file_is_private_from_the_beginning(tmp_path: Path) -> None:
-    with replacing(tmp_path / "file"):
+    with replace_file(tmp_path / "file"):
         [beside] = tmp_path.iterdir()
         assert stat.S_IMODE(beside.stat().st_mode) == 0o600
 

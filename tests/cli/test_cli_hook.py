@@ -17,7 +17,7 @@ from commandline import LONGEST_S, RECOLLECT, Home, Ran, check_error, home_and_p
 
 from recollect.interfaces.cli.hook_process import watch
 from recollect.interfaces.hooks.protocols import PROTOCOLS
-from recollect.present.views import CHARACTERS_PER_TOKEN
+from recollect.present.response import CHARACTERS_PER_TOKEN
 
 QUESTION = "How do we refresh the access tokens of the mobile client?"
 ANSWER = "Mobile clients refresh access tokens with a rotating refresh token"

@@ -123,7 +123,7 @@ def test_marks_stay_on_their_words() -> None:
 
 
 def test_dates_are_relative_or_exact(memory: Recollect) -> None:
-    [prose] = memory.looked_up(["prose"])
+    [prose] = memory.show(["prose"], opened=False)
     relative, exact = (
         " ".join(memory_lines(prose, time_format(dates, AT))) for dates in (False, True)
     )

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from docs_blocks import DOCS, PAGES, ROOT, anchors, links
 
-from recollect.fuse.feature_sum import FeatureSum
+from recollect.fuse import FeatureSum
 from recollect.interfaces.cli.arguments import parser_of
 from recollect.interfaces.cli.commands import every_command
 from recollect.recipes.base import AnyChannel, AnyFusion, AnyStage
@@ -121,7 +121,7 @@ def test_the_weights_of_blend_are_those_it_has() -> None:
     fuse = blend.fuse
     assert isinstance(fuse, FeatureSum)
     for weights in (fuse.weights, fuse.alone):
-        features = " + ".join(f"{weight:g} · {name}" for name, weight in weights.used().items())
+        features = " + ".join(f"{weight:g} · {name}" for name, weight in weights.nonzero().items())
         assert f"{weights.base:g} + {features}".replace("-", "−") in told
     floor = -opinion.floor
     moved = f"{opinion.weight:g} · (clip(logit, −{floor:g}, {opinion.bound:g}) + {floor:g})"

@@ -24,8 +24,7 @@ from recollect.errors import ProviderError
 from recollect.ingest.draft import make_draft
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder, Reranker
-from recollect.present.explain import as_lines
-from recollect.present.response import as_json
+from recollect.present.response import as_json, as_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Rerank, Settings
 from recollect.stages.rerank import RerankInterpolation

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("each_store")
 
 
 def bm25_scores(memory: Recollect, expression: str) -> dict[str, float]:
-    """What SQLite says when it is asked directly, every weight 1."""
+    """Return SQLite's own scores, every weight 1."""
     columns = ("title", "text", "why", "impact", "tags", "kind", "project", "source")
     asked = f"{{{' '.join(columns)}}} : ({expression})"
     return fts5_scores(memory, asked, dict.fromkeys(columns, 1))

@@ -89,7 +89,7 @@ def test_an_unforeseen_error_is_a_500_and_its_text_is_told_nowhere(
 def test_an_unforeseen_error_is_a_page_for_a_browser(
     engine: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Recollect, "located", raising(RuntimeError(SECRET)))
+    monkeypatch.setattr(Recollect, "locate", raising(RuntimeError(SECRET)))
     answer = get(create_app(Service(engine)), "/memory/x", Accept="text/html")
     assert answer.status_code == 500
     assert answer.headers["content-type"].startswith("text/html")

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from examples import examples
 from recollect.interfaces.http.api import OPERATIONS
-from recollect.present.views import VIEWS
+from recollect.present.response import VIEWS
 from recollect.recipes.registry import BUILT_IN
 
 METHODS = {"get", "post", "patch", "delete", "put", "head", "options"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from http_server import API, NOW, Server, problem, serving
 
-from recollect.present.views import VIEWS
+from recollect.present.response import VIEWS
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.tree import as_tree
 

@@ -24,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from recollect import Recollect
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.interfaces.app import create_app
 from recollect.interfaces.http.connections import GRACE_S
 from recollect.interfaces.http.service import Service

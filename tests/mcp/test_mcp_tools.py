@@ -12,7 +12,7 @@ from mcp_sessions import NOW, McpSession, text_of
 
 from recollect.interfaces.signatures import parameters_of
 from recollect.memory_json import LATER
-from recollect.present.views import VIEWS
+from recollect.present.response import VIEWS
 from recollect.types import Filter, Memory, Search
 
 READS = {

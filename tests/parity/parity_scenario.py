@@ -1,4 +1,4 @@
-"""What is done and asked through every interface, in this order: one list of steps, as data.
+"""The steps that are run through every interface, in this order, as data.
 
 A step is the name of what is done, and what it is done with. Searches name their view and limit,
 since each interface has its own idea of how much to show where none is named.

@@ -1,4 +1,4 @@
-"""The same asked through every interface gives the same: ids, scores, explanations, sentences."""
+"""Every interface gives the same ids, scores, explanations and sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from parity_doors import DOORS, Door, Refused
 from parity_scenario import NOW, REFUSALS, SEARCHES, STEPS, WITH_MODELS, Step
 
 from recollect import Recollect
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.errors import RecollectError
 from recollect.interfaces.mcp.texts import for_tools
 from recollect.settings_reading import load_settings
@@ -62,7 +62,7 @@ def fill(home: Path, told: dict[str, str]) -> None:
         assert engine.embed_now() is None
 
 
-def collected(models: str, folder: Path) -> Answers:
+def collect(models: str, folder: Path) -> Answers:
     """Each door's answers, on a vault of its own that began with the sample memories."""
     first = folder / "first"
     fill(first, environment(first, models))
@@ -90,7 +90,7 @@ def collected_from_postgres(models: str, folder: Path, url: str) -> dict[str, An
 def answers_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answers]:
     @cache
     def answers(models: str) -> Answers:
-        return collected(models, tmp_path_factory.mktemp("parity"))
+        return collect(models, tmp_path_factory.mktemp("parity"))
 
     return answers
 
@@ -100,12 +100,12 @@ CASES = [(models, step) for models, steps in SCENARIOS.items() for step in steps
 OTHERS = [name for name in DOORS if name != "library"]
 
 
-def named(value: object) -> str:
+def name_of(value: object) -> str:
     return f"{value.what}: {value.name}" if isinstance(value, Step) else str(value)
 
 
 @pytest.mark.parametrize("door", OTHERS)
-@pytest.mark.parametrize(("models", "step"), CASES, ids=named)
+@pytest.mark.parametrize(("models", "step"), CASES, ids=name_of)
 def test_every_interface_answers_like_the_library(
     answers_of: Callable[[str], Answers], models: str, step: Step, door: str
 ) -> None:

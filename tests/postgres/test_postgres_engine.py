@@ -65,5 +65,7 @@ def test_a_policy_puts_old_memories_aside(memory: Recollect) -> None:
 def test_what_ends_soon_is_listed(memory: Recollect) -> None:
     memory.save(id="ending", title="Tides", valid_until="2026-03-12")
     memory.save(id="over", title="Boats", valid_until="2026-03-01")
-    assert [each.id for each in memory.expiring(within=timedelta(days=7))] == ["ending"]
-    assert [each.id for each in memory.expired()] == ["over"]
+    now = memory.now()
+    soon = memory.list_ending(since=now, until=now + timedelta(days=7))
+    assert [each.id for each in soon] == ["ending"]
+    assert [each.id for each in memory.list_ending(since=None, until=now)] == ["over"]

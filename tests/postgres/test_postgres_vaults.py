@@ -13,8 +13,8 @@ from suites.stores.samples import CHANGE, memory
 
 from postgres_server import as_superuser
 from recollect import Recollect
+from recollect.deadline import without_waiting
 from recollect.errors import StoreError, UserError
-from recollect.retry import without_waiting
 from recollect.settings import Embedding, Rerank, Settings, StoreSettings
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.migration import LOCK, migrate, migrations

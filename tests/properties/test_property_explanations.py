@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect import Filter, Response, UserError
-from recollect.present.explain import as_json, as_lines
+from recollect.present.response import as_lines, term_json
 from recollect.types import OPERATIONS, SESSION, Term, recompute
 
 fast = settings(max_examples=examples(40))
@@ -61,7 +61,7 @@ def check_explained(response: Response) -> None:
         assert result.explain.value == result.score
         assert recompute(result.explain) == result.score
         check(result.explain)
-        node = as_json(result.explain)
+        node = term_json(result.explain)
         assert node["value"] == result.score
         assert len(list(as_lines(result.explain))) >= 1
 

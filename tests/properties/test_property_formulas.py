@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from recollect.fuse.fusions import reciprocal
+from recollect.fuse import reciprocal
 from recollect.maths import logistic
 from recollect.query.terms import STOP_WORDS, keywords, words
 from recollect.signals.properties import half_life, hyperbolic, jaccard, window

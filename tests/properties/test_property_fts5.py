@@ -42,7 +42,7 @@ def matches(expression: str, rows: apsw.Connection = ROWS) -> list[tuple[object,
     return rows.execute(sql, (expression,)).fetchall()
 
 
-def refused(query: str, rows: apsw.Connection = ROWS) -> bool:
+def is_refused(query: str, rows: apsw.Connection = ROWS) -> bool:
     """Whether FTS5 does not accept it as a query; `*…` asks for its internals instead."""
     if query.startswith("*"):
         return True
@@ -55,7 +55,7 @@ def refused(query: str, rows: apsw.Connection = ROWS) -> bool:
 
 def check(query: str, rows: apsw.Connection = ROWS, columns: tuple[str, ...] = COLUMNS) -> None:
     written = boolean(query, columns)
-    if refused(query, rows):
+    if is_refused(query, rows):
         assert written == all_of(words(query))
         matches(written, rows)
     else:
@@ -98,7 +98,7 @@ expressions = st.recursive(side_by_side, larger, max_leaves=8)
 @example(query="one* + two NOT NEAR(three four, 2)")
 @fast
 def test_valid_queries_find_what_fts5_finds(query: str) -> None:
-    assert not refused(query)
+    assert not is_refused(query)
     check(query)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from recollect.context import SearchContext
-from recollect.fuse.fusions import Rrf, Union, WeightedMax, over_largest
+from recollect.fuse import Rrf, Union, WeightedMax, over_largest
 from recollect.types import Hit, Ranking, Search, leaf, ranked, recompute
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from examples import examples
 from recollect import UserError
 from recollect.checks import LONGEST_QUERY
-from recollect.present.views import VIEWS
+from recollect.present.response import VIEWS
 
 fast = settings(max_examples=examples(60))
 LONG = " ".join(f"word{n} alpha" for n in range(670))[:LONGEST_QUERY]

@@ -23,6 +23,7 @@ from crash_harness import Tally
 from fuzzing import Target, fuzz, mutate
 
 from recollect import Recollect
+from recollect.checks import compile_pattern
 from recollect.documents import file_types, reader
 from recollect.documents.chunking import MOST_CHUNKS, split_document
 from recollect.documents.document import Document
@@ -39,15 +40,13 @@ from recollect.ingest.exchange import (
 )
 from recollect.interfaces.requests import read_search
 from recollect.memory_json import memory_json
-from recollect.present.response import as_json
-from recollect.present.views import VIEWS
+from recollect.present.response import VIEWS, as_json
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.tree import read_recipe
 from recollect.secrets import redaction
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.types import recompute
-from recollect.user_patterns import compile_pattern
 
 FIXTURES = Path(__file__).parents[1] / "plugins" / "importers" / "fixtures"
 LINE = 2000  # characters

@@ -1,4 +1,4 @@
-"""What was done in a vault, by whom, from history and the log of reads, in either store."""
+"""The activity of a vault, from its history and the log of reads, in either store."""
 
 from __future__ import annotations
 

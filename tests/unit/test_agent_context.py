@@ -1,4 +1,4 @@
-"""What an agent should know when it starts: its order, and that its limit holds as delivered."""
+"""The context of an agent: its order, and its token limit in every form."""
 
 from __future__ import annotations
 

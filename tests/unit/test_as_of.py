@@ -1,4 +1,4 @@
-"""What the vault held at an earlier moment: searched, listed, shown, counted."""
+"""The vault as of an earlier time: searched, listed, shown, counted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Clock:
         return before
 
 
-def opened(home: Path, clock: Clock, **settings: Any) -> Recollect:
+def open_vault(home: Path, clock: Clock, **settings: Any) -> Recollect:
     made = Settings(
         embedding=Embedding(provider="none"),
         rerank=Rerank(provider="none"),
@@ -59,7 +59,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[Recollect]:
-    with opened(tmp_path / "home", clock) as engine:
+    with open_vault(tmp_path / "home", clock) as engine:
         yield engine
 
 
@@ -182,15 +182,15 @@ def test_only_wordings_that_have_changed_are_embedded_and_only_once(
 
 def test_other_vaults_and_collections_answer_as_of_then(tmp_path: Path, clock: Clock) -> None:
     for name in ("team", "guild"):
-        with opened(tmp_path / name, clock) as other:
+        with open_vault(tmp_path / name, clock) as other:
             other.save(id=name, title=f"Harbor of the {name}")
     vaults = (VaultSettings(name="team", tier="team", path=str(tmp_path / "team" / "vault.db")),)
     shared = (CollectionSettings("guild", str(tmp_path / "guild" / "vault.db")),)
-    with opened(tmp_path / "home", clock, vaults=vaults, collections=shared) as memory:
+    with open_vault(tmp_path / "home", clock, vaults=vaults, collections=shared) as memory:
         memory.save(id="own", title="Harbor of my own")
         then = clock.later()
         for name in ("team", "guild"):
-            with opened(tmp_path / name, clock) as other:
+            with open_vault(tmp_path / name, clock) as other:
                 other.edit(name, title="Port")
                 other.save(id=f"{name}-new", title=f"Harbor, later, by the {name}")
         assert len(memory.search("harbor")) == 3
@@ -207,10 +207,10 @@ def test_a_vault_whose_history_is_shorter_is_left_out_and_named(
     tmp_path: Path, clock: Clock
 ) -> None:
     vaults = (VaultSettings(name="team", tier="team", path=str(tmp_path / "team" / "vault.db")),)
-    with opened(tmp_path / "home", clock, vaults=vaults) as memory:
+    with open_vault(tmp_path / "home", clock, vaults=vaults) as memory:
         memory.save(id="own", title="Harbor of my own")
         then = clock.later()
-        with opened(tmp_path / "team", clock) as other:
+        with open_vault(tmp_path / "team", clock) as other:
             other.save(id="team", title="Harbor of the team")
         for recipe in ("vault", "blend"):
             found = memory.search("harbor", recipe=recipe, as_of=then)
@@ -227,7 +227,7 @@ def test_what_somebody_writes_during_a_search_of_the_past_is_not_missed_in_it(
 
     def writing_first(*args: Any, **more: Any) -> Response:
         monkeypatch.setattr(searching, "run", run)
-        with opened(tmp_path / "home", clock) as another:
+        with open_vault(tmp_path / "home", clock) as another:
             another.edit("a", text="Weigh the anchor.")
         return run(*args, **more)
 

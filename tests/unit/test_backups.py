@@ -18,7 +18,7 @@ from recollect.auth.capabilities import SEARCH, WRITE, Caller
 from recollect.engine import Recollect, backups
 from recollect.engine.backups import Backup, Restored, check_backup, restore_vault
 from recollect.errors import Forbidden, Locked, RecollectError, StoreError, UserError
-from recollect.files import new_beside
+from recollect.files import replace_file
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.sqlite import replacement, snapshot
 from recollect.store.sqlite.replacement import change_key
@@ -34,33 +34,33 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def home(tmp_path: Path) -> Path:
     """A home whose vault holds two memories, one of them forgotten."""
     folder = tmp_path / "home"
-    with opened(folder) as memory:
+    with open_vault(folder) as memory:
         memory.save(id="oak", title="The oak", text="It stands by the river.", tags=["tree"])
         memory.save(id="elm", title="The elm")
         memory.forget(["elm"])
     return folder
 
 
-def opened(home: Path, **more: str) -> Recollect:
+def open_vault(home: Path, **more: str) -> Recollect:
     return Recollect(home=home, settings=OFF, environment=more, clock=lambda: NOON)
 
 
 def backed_up(home: Path, file: Path | None = None, keep: int | None = None) -> Backup:
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         return memory.backup(file, keep=keep)
 
 
 def ids(home: Path) -> list[str]:
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         assert not [finding for finding in memory.doctor() if finding.problem]
         return sorted(each.id for each in memory.list())
 
 
-def checked(file: Path, **more: str) -> snapshot.VaultSummary:
+def check(file: Path, **more: str) -> snapshot.VaultSummary:
     return check_backup(file, environment={"RECOLLECT_HOME": str(file.parent), **more})
 
 
-def restored(home: Path, file: Path, **more: str) -> Restored:
+def restore(home: Path, file: Path, **more: str) -> Restored:
     return restore_vault(file, environment={"RECOLLECT_HOME": str(home), **more})
 
 
@@ -68,7 +68,7 @@ def names(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
-def damaged(file: Path, word: bytes = b"It stands by the river.") -> Path:
+def damage(file: Path, word: bytes = b"It stands by the river.") -> Path:
     """The file with one bit of a memory's text flipped, as no checksum of SQLite notices."""
     content = file.read_bytes()
     place = content.index(word)
@@ -102,11 +102,11 @@ def test_a_backup_is_the_vault_at_one_moment_while_others_write(
 
     def meanwhile(copied: int) -> None:
         if not steps:
-            with opened(home) as other:
+            with open_vault(home) as other:
                 other.save(id="late", title="Late")
         steps.append(copied)
 
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         made = memory.backup(progress=meanwhile)
         assert [each.id for each in memory.show(["late"])] == ["late"]
     assert len(steps) > 10
@@ -125,7 +125,7 @@ def test_a_copy_that_is_not_sound_is_not_called_a_backup(
 
     def badly(source: snapshot.VaultFile, beside: Path, progress: snapshot.Progress) -> None:
         copy_pages(source, beside, progress)
-        damaged(beside)
+        damage(beside)
 
     monkeypatch.setattr(snapshot, "_copy_pages", badly)
     with pytest.raises(StoreError, match=r"damaged \(altered memories: oak\)"):
@@ -152,25 +152,25 @@ def test_a_copy_with_a_row_too_few_is_not_called_a_backup(
 def test_a_backup_of_a_locked_vault_is_locked_with_the_same_passphrase(home: Path) -> None:
     plain = backed_up(home, home / "plain.db").file
     change_key(home / "vault.db", None, sealed_with(PASSPHRASE))
-    with opened(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as memory:
+    with open_vault(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as memory:
         made = memory.backup()
     assert made.holds.locked
     assert header_at(made.file) == header_at(home / "vault.db")
     assert b"river" not in made.file.read_bytes()
     with pytest.raises(Locked, match="is locked"):
-        checked(made.file)
+        check(made.file)
     with pytest.raises(Locked, match=r"The passphrase of the vault .* is wrong"):
-        checked(made.file, RECOLLECT_PASSPHRASE="another one")
-    assert checked(made.file, RECOLLECT_PASSPHRASE=PASSPHRASE) == made.holds
-    assert restored(home, plain).unlocked
+        check(made.file, RECOLLECT_PASSPHRASE="another one")
+    assert check(made.file, RECOLLECT_PASSPHRASE=PASSPHRASE) == made.holds
+    assert restore(home, plain).unlocked
     (home / "vault.db").unlink()
-    assert restored(home, made.file, RECOLLECT_PASSPHRASE=PASSPHRASE).holds == made.holds
-    with opened(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as memory:
+    assert restore(home, made.file, RECOLLECT_PASSPHRASE=PASSPHRASE).holds == made.holds
+    with open_vault(home, RECOLLECT_PASSPHRASE=PASSPHRASE) as memory:
         assert [each.id for each in memory.list()] == ["oak"]
 
 
 def test_only_an_administrator_makes_backups_and_the_log_says_who(home: Path) -> None:
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         caller = Caller(name="agent", capabilities=frozenset({SEARCH, WRITE}))
         with pytest.raises(Forbidden):
             memory.acting_as(caller).backup()
@@ -208,10 +208,10 @@ def test_neither_a_link_nor_the_vault_nor_another_file_is_replaced(
 def test_an_older_backup_under_that_name_is_replaced(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "kept.db"
     backed_up(home, file)
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         memory.save(id="ash", title="The ash")
     assert backed_up(home, file).holds.memories == 2
-    assert checked(file).memories == 2
+    assert check(file).memories == 2
 
 
 def test_keep_removes_the_oldest_of_its_own_and_nothing_else(home: Path, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_keep_removes_the_oldest_of_its_own_and_nothing_else(home: Path, tmp_pat
 
 def test_what_a_killed_backup_left_is_removed_by_the_next(home: Path) -> None:
     folder = backed_up(home).file.parent
-    with new_beside(folder / "x.db", "vault.db") as (beside, _):
+    with replace_file(folder / "x.db", "vault.db") as (beside, _):
         pass
     (folder / "x.db").unlink()
     for ending in ("", "-wal"):
@@ -252,31 +252,31 @@ def test_a_check_writes_nothing_and_names_what_is_damaged(home: Path, tmp_path: 
     file = backed_up(home, tmp_path / "kept.db").file
     file.chmod(0o400)
     before = names(tmp_path)
-    assert checked(file).memories == 1
+    assert check(file).memories == 1
     assert names(tmp_path) == before
     file.chmod(0o600)
-    damaged(file)
+    damage(file)
     with pytest.raises(StoreError, match="altered memories: oak"):
-        checked(file)
+        check(file)
     file.write_bytes(file.read_bytes()[: 20 * 4096])
     with pytest.raises(StoreError, match="is damaged"):
-        checked(file)
+        check(file)
     file.write_bytes(b"")
     with pytest.raises(StoreError, match="is empty"):
-        checked(file)
+        check(file)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_a_backup_of_an_older_version_is_checked_and_restored(home: Path, version: int) -> None:
     file = older(home.parent / "old.db", version)
-    assert checked(file).version == version
-    holds = restored(home, file).holds
+    assert check(file).version == version
+    holds = restore(home, file).holds
     assert len(ids(home)) == holds.memories
     with closing(apsw.Connection(str(file))) as connection:
         [(text, *_), *_] = connection.execute("SELECT text FROM memories WHERE text <> ''")
-    damaged(file, text.encode())
+    damage(file, text.encode())
     with pytest.raises(StoreError, match="altered memories"):
-        checked(file)
+        check(file)
 
 
 # Restoring
@@ -284,17 +284,17 @@ def test_a_backup_of_an_older_version_is_checked_and_restored(home: Path, versio
 
 def test_the_vault_is_as_it_was_and_what_it_replaced_is_kept(home: Path) -> None:
     file = backed_up(home).file
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         memory.save(id="ash", title="The ash")
         memory.forget(["oak"], purge=True)
-    done = restored(home, file)
+    done = restore(home, file)
     assert ids(home) == ["oak"]
     assert done.replaced is not None
     assert done.replaced.stat().st_mode & 0o777 == 0o600
     with Recollect(done.replaced, home=home, settings=OFF) as old:
         assert [each.id for each in old.list()] == ["ash"]
     assert '"action":"restore","outcome":"done"' in (home / "audit.jsonl").read_text()
-    again = restored(home, file)
+    again = restore(home, file)
     assert done.replaced.exists()
     assert again.replaced not in (None, done.replaced)
     assert file.exists()
@@ -302,11 +302,11 @@ def test_the_vault_is_as_it_was_and_what_it_replaced_is_kept(home: Path) -> None
 
 def test_what_a_killed_process_left_in_its_log_is_kept_with_the_replaced_vault(home: Path) -> None:
     file = backed_up(home).file
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         memory.save(id="ash", title="The ash")
         killed = home.parent / "killed"
         shutil.copytree(home, killed)  # as a kill leaves it: the memory is in the log alone
-    done = restored(killed, file)
+    done = restore(killed, file)
     assert ids(killed) == ["oak"]
     assert done.replaced is not None
     with Recollect(done.replaced, home=home, settings=OFF) as old:
@@ -323,7 +323,7 @@ def test_a_missing_or_damaged_vault_is_restored(home: Path, vault: bytes | None)
         (home / "vault.db").write_bytes(vault)
     for ending in ("-wal", "-shm", "-journal", "-usage", "-usage-taken"):
         (home / f"vault.db{ending}").write_bytes(b"of another time" * 1000)
-    done = restored(home, file)
+    done = restore(home, file)
     assert (done.replaced is None) == (not vault)
     if done.replaced is not None:
         assert done.replaced.read_bytes() == vault
@@ -333,15 +333,15 @@ def test_a_missing_or_damaged_vault_is_restored(home: Path, vault: bytes | None)
 
 
 def test_a_damaged_backup_changes_nothing(home: Path, tmp_path: Path) -> None:
-    file = damaged(backed_up(home, tmp_path / "kept.db").file)
+    file = damage(backed_up(home, tmp_path / "kept.db").file)
     (home / "vault.db-journal").touch()
     before = {each.name: each.read_bytes() for each in home.iterdir() if each.is_file()}
     with pytest.raises(StoreError, match="altered memories: oak"):
-        restored(home, file)
+        restore(home, file)
     with pytest.raises(UserError, match="There is no file"):
-        restored(home, tmp_path / "missing.db")
+        restore(home, tmp_path / "missing.db")
     with pytest.raises(UserError, match="the vault itself"):
-        restored(home, home / "vault.db")
+        restore(home, home / "vault.db")
     assert {each.name: each.read_bytes() for each in home.iterdir() if each.is_file()} == before
 
 
@@ -376,7 +376,7 @@ def test_it_is_refused_while_another_process_has_the_vault_open(
         def still_refused() -> None:
             before = names(home)
             with pytest.raises(StoreError, match="Another process is using the vault"):
-                restored(home, file)
+                restore(home, file)
             assert names(home) == before
 
         still_refused()
@@ -385,7 +385,7 @@ def test_it_is_refused_while_another_process_has_the_vault_open(
         shutil.copyfile(file, vault)
         still_refused()
         away.replace(vault)
-    assert restored(home, file).holds.memories == 1
+    assert restore(home, file).holds.memories == 1
 
 
 def test_a_restored_vault_counts_as_open_from_its_first_opening_on(
@@ -393,30 +393,30 @@ def test_a_restored_vault_counts_as_open_from_its_first_opening_on(
 ) -> None:
     monkeypatch.setattr(replacement, "ALONE_SECONDS", 0.0)
     file = backed_up(home).file
-    restored(home, file)
-    with opened(home), pytest.raises(StoreError, match="Another process is using the vault"):
-        restored(home, file)
+    restore(home, file)
+    with open_vault(home), pytest.raises(StoreError, match="Another process is using the vault"):
+        restore(home, file)
 
 
 def test_a_kill_in_between_is_finished_by_whoever_opens_the_vault(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = backed_up(home).file
-    with opened(home) as memory:
+    with open_vault(home) as memory:
         memory.save(id="ash", title="The ash")
 
-    def killed(*of: object, **more: object) -> None:
+    def kill(*of: object, **more: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(backups, "write_copy", killed)
+        patch.setattr(backups, "write_copy", kill)
         with pytest.raises(KeyboardInterrupt):
-            restored(home, file)
+            restore(home, file)
     assert ids(home) == ["ash", "oak"]
     with monkeypatch.context() as patch:
-        patch.setattr(replacement, "install", killed)
+        patch.setattr(replacement, "install", kill)
         with pytest.raises(KeyboardInterrupt):
-            restored(home, file)
+            restore(home, file)
     assert ids(home) == ["oak"]
 
 
@@ -437,7 +437,7 @@ def test_a_vault_is_copied_before_it_is_migrated_once(
     [file] = (tmp_path / "backups").iterdir()
     assert file.name.startswith("team-v4-")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert checked(file).version == 4
+    assert check(file).version == 4
     [line] = caplog.messages
     assert str(path) in line
     assert str(file) in line
@@ -450,7 +450,7 @@ def test_the_copy_of_a_locked_vault_is_locked(tmp_path: Path) -> None:
     Recollect(path, home=tmp_path, settings=OFF, passphrase=PASSPHRASE).close()
     [file] = (tmp_path / "backups").iterdir()
     assert header_at(file) == seal.header
-    assert checked(file, RECOLLECT_PASSPHRASE=PASSPHRASE).version == 4
+    assert check(file, RECOLLECT_PASSPHRASE=PASSPHRASE).version == 4
 
 
 def test_no_vault_is_migrated_without_a_copy(tmp_path: Path) -> None:
@@ -458,7 +458,7 @@ def test_no_vault_is_migrated_without_a_copy(tmp_path: Path) -> None:
     (tmp_path / "backups").write_text("in the way")
     with pytest.raises(RecollectError, match="backups"):
         Recollect(path, home=tmp_path, settings=OFF)
-    assert checked(path).version == 4
+    assert check(path).version == 4
 
 
 def test_a_new_vault_has_nothing_to_copy(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from recollect.query.corrections import Corrections
 from recollect.query.terms import LONGEST_READ
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
+from recollect.times import shift
 from recollect.types import Filter
 from recollect_evaluation import gold
 
@@ -32,14 +33,14 @@ BEYOND = (
 TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
 
 
-def opened(folder: Path, clock: Callable[[], datetime] | None = None) -> Recollect:
+def open_vault(folder: Path, clock: Callable[[], datetime] | None = None) -> Recollect:
     return Recollect(home=folder, settings=OFF, environment={}, clock=clock)
 
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
     """A pump at each end of time, and one today."""
-    with opened(tmp_path_factory.mktemp("home")) as held:
+    with open_vault(tmp_path_factory.mktemp("home")) as held:
         held.save(id="today", text="the pump runs")
         for moment in (FIRST, LAST):
             for name in TIMES:
@@ -83,11 +84,11 @@ def test_typing_errors_are_looked_for_in_eight_words_at_most(
 ) -> None:
     words: list[str] = []
 
-    def counted(self: Corrections, typed: str) -> list[str]:
+    def count(self: Corrections, typed: str) -> list[str]:
         words.append(typed)
         return []
 
-    monkeypatch.setattr(Corrections, "meant", counted)
+    monkeypatch.setattr(Corrections, "meant", count)
     query = " ".join(f"unknownword{chr(97 + n)}" for n in range(LONGEST_READ))
     memory.search(query)
     assert words == query.split()[:8]
@@ -120,7 +121,7 @@ def test_a_moment_that_utc_does_not_have_is_refused_in_a_sentence(
     for name in TIMES:
         with refused:
             memory.save(text="beyond", **{name: moment.isoformat()})
-    with opened(tmp_path, clock=lambda: moment) as other, refused:
+    with open_vault(tmp_path, clock=lambda: moment) as other, refused:
         other.save(text="it would damage the vault")
 
 
@@ -128,10 +129,10 @@ def test_a_moment_that_utc_does_not_have_is_refused_in_a_sentence(
 def test_everything_works_when_the_clock_stands_at_an_end_of_time(
     tmp_path: Path, now: datetime
 ) -> None:
-    with opened(tmp_path, clock=lambda: now) as memory:
+    with open_vault(tmp_path, clock=lambda: now) as memory:
         saved = memory.save(text="pump")
         assert memory.show([saved.id])[0].created_at == now
         assert [one.id for one in memory.search("pump last week", facets=True)] == [saved.id]
-        assert memory.expiring(within=timedelta(days=30)) == []
+        assert memory.list_ending(since=now, until=shift(now, timedelta(days=30))) == []
         assert memory.facets(Filter()).age["1d"] == 1
         memory.forget([saved.id])

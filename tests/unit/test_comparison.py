@@ -1,4 +1,4 @@
-"""Which memories say the same, and which contradict: by words, by meaning, by file."""
+"""Duplicates and contradictions, by words, by meaning, by file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAIRS = Path(__file__).parents[1] / "answers" / "duplicates.jsonl"
 LONG = "The harbour master closes the outer gate when the wind comes from the north east"
 
 
-def opened(folder: Path, settings: Settings = OFF) -> Recollect:
+def open_vault(folder: Path, settings: Settings = OFF) -> Recollect:
     return Recollect(
         folder / "vault.db",
         home=folder / "home",
@@ -39,7 +39,7 @@ def save(memory: Recollect, id: str, text: str, **fields: object) -> None:
 
 
 def test_the_same_words_are_found_whatever_their_case_and_punctuation(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         save(memory, "a", "Deploys happen on Tuesday.")
         save(memory, "b", "deploys happen on tuesday")
         save(memory, "c", "Deploys happen on Friday.")
@@ -48,7 +48,7 @@ def test_the_same_words_are_found_whatever_their_case_and_punctuation(tmp_path: 
 
 
 def test_nearly_the_same_words_are_found_and_other_numbers_are_not(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         save(memory, "a", LONG)
         save(memory, "b", f"{LONG} again")
         save(memory, "c", f"{LONG} 12")
@@ -60,7 +60,7 @@ def test_nearly_the_same_words_are_found_and_other_numbers_are_not(tmp_path: Pat
 
 
 def test_a_pinned_memory_is_the_one_to_keep(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         save(memory, "a", LONG)
         save(memory, "b", LONG, details="More of it.")
         memory.pin(["a"])
@@ -71,7 +71,7 @@ def test_a_pinned_memory_is_the_one_to_keep(tmp_path: Path) -> None:
 def test_of_two_projects_only_the_same_words_are_found_and_of_two_spaces_nothing(
     tmp_path: Path,
 ) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         save(memory, "a", LONG, project="one")
         save(memory, "b", f"{LONG} again", project="two")
         save(memory, "c", LONG, project="one", space="other")
@@ -82,7 +82,7 @@ def test_of_two_projects_only_the_same_words_are_found_and_of_two_spaces_nothing
 
 
 def test_what_does_not_hold_any_more_is_not_compared(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         save(memory, "a", LONG)
         save(memory, "b", LONG, valid_until="2026-01-01")
         save(memory, "c", LONG)
@@ -95,7 +95,7 @@ def test_a_file_in_two_folders_is_found(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "note.md").write_text(f"# Gate\n\n{LONG}\n")
     (tmp_path / "two" / "other.md").write_text("# Other\n\nSomething else.\n")
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         for name in ("one", "two"):
             memory.add_folder(tmp_path / name)
         [group] = memory.duplicates()
@@ -114,12 +114,12 @@ def test_the_same_meaning_is_found_in_other_words_and_a_contradiction_is_none(
         "d": "The API rate limit is now 500 requests per minute.",
         "e": "The spare tyre is in the garage.",
     }
-    with opened(tmp_path, Settings(rerank=OFF.rerank)) as memory:
+    with open_vault(tmp_path, Settings(rerank=OFF.rerank)) as memory:
         for number, (id, text) in enumerate(said.items()):
             made = NOW - (9 - number) * day
             memory.save(id=id, text=text, created_at=made.isoformat(), updated_at=made.isoformat())
         memory.embed_now()
-        found = comparison.compared(memory.session)
+        found = comparison.compare_all(memory.session)
         [group] = found.duplicates
         assert (group.reason, sorted(group.ids)) == ("same meaning", ["a", "b"])
         assert 0.6 <= group.sure <= 0.9
@@ -128,11 +128,11 @@ def test_the_same_meaning_is_found_in_other_words_and_a_contradiction_is_none(
 
 def test_texts_in_letters_that_the_model_does_not_know_do_not_mean_the_same(tmp_path: Path) -> None:
     """To the bundled English model they look alike."""
-    with opened(tmp_path, Settings(rerank=OFF.rerank)) as memory:
+    with open_vault(tmp_path, Settings(rerank=OFF.rerank)) as memory:
         save(memory, "backup", "สำรองฐานข้อมูลทุกคืนเวลาตีสองและเก็บไว้สามสิบวัน")
         save(memory, "meeting", "ประชุมทุกวันจันทร์ที่ห้องประชุมใหญ่")
         memory.embed_now()
-        assert comparison.compared(memory.session).duplicates == ()
+        assert comparison.compare_all(memory.session).duplicates == ()
         assert memory.similar(memory.store.memories.get(["meeting"])["meeting"]) == []
 
 
@@ -156,13 +156,13 @@ def test_a_process_that_stays_compares_again_when_the_vault_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[int] = []
-    compare = comparison._compared
+    compare = comparison._compare
 
-    def counted(session: Session, progress: Callable[[int], None]) -> comparison.Comparison:
+    def count(session: Session, progress: Callable[[int], None]) -> object:
         runs.append(1)
         return compare(session, progress)
 
-    monkeypatch.setattr(comparison, "_compared", counted)
+    monkeypatch.setattr(comparison, "_compare", count)
     monkeypatch.setattr(comparison, "RESTS", 0)
     with Recollect(
         tmp_path / "vault.db", home=tmp_path, settings=OFF, environment={}, lifetime=Lifetime.SERVER
@@ -170,7 +170,7 @@ def test_a_process_that_stays_compares_again_when_the_vault_has_changed(
         save(memory, "a", LONG)
         assert memory.duplicates() == memory.duplicates() == []
         assert len(runs) == 1
-        with opened(tmp_path) as other:
+        with open_vault(tmp_path) as other:
             save(other, "b", LONG)
         assert len(memory.duplicates()) == 1
         assert len(runs) == 2

@@ -96,7 +96,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
         yield held
 
 
-def asked(
+def search_late(
     memory: Recollect,
     clock: Clock,
     recipe: Recipe = BUILT_IN["blend"],
@@ -120,7 +120,7 @@ def late(response: Response) -> list[tuple[str, str]]:
 
 
 def test_a_search_in_time_leaves_nothing_out(memory: Recollect) -> None:
-    response = asked(memory, Clock())
+    response = search_late(memory, Clock())
     assert late(response) == []
     assert response.counts["vector"] == 3
     assert response.counts["reranked"] == 3
@@ -131,7 +131,7 @@ def test_channels_that_could_only_begin_late_are_left_out_and_named(
 ) -> None:
     clock = Clock()
     clock.slow(monkeypatch, memory.store.keyword, "match", 60)
-    response = asked(memory, clock)
+    response = search_late(memory, clock)
     assert response.counts["keyword"] == len(response) == 3
     assert "vector" not in response.counts
     assert ("vector", LATE) in late(response)
@@ -143,7 +143,7 @@ def test_channels_that_could_only_begin_late_are_left_out_and_named(
 def test_the_words_are_searched_for_however_short_the_deadline_is(
     memory: Recollect, name: str, hanging: Hanging
 ) -> None:
-    response = asked(memory, Clock(), BUILT_IN[name], passed_s=9.0, embedder=hanging)
+    response = search_late(memory, Clock(), BUILT_IN[name], passed_s=9.0, embedder=hanging)
     assert response.counts["keyword"] == len(response) == 3
     assert "vector" not in response.counts
 
@@ -151,7 +151,7 @@ def test_the_words_are_searched_for_however_short_the_deadline_is(
 def test_vectors_alone_without_time_find_nothing_and_say_so(
     memory: Recollect, hanging: Hanging
 ) -> None:
-    response = asked(memory, Clock(), DENSE, passed_s=9.0, embedder=hanging)
+    response = search_late(memory, Clock(), DENSE, passed_s=9.0, embedder=hanging)
     assert len(response) == 0
     assert late(response) == [("vector", LATE)]
 
@@ -159,7 +159,7 @@ def test_vectors_alone_without_time_find_nothing_and_say_so(
 def test_an_embedding_model_that_hangs_holds_up_no_search_with_a_deadline(
     memory: Recollect, hanging: Hanging
 ) -> None:
-    response = asked(memory, Clock(), embedder=hanging)
+    response = search_late(memory, Clock(), embedder=hanging)
     assert len(response) == 3
     assert ("vector", LATE) in late(response)
 
@@ -167,7 +167,7 @@ def test_an_embedding_model_that_hangs_holds_up_no_search_with_a_deadline(
 def test_a_reranker_that_hangs_while_it_is_loaded_holds_up_no_search_with_a_deadline(
     memory: Recollect, hanging: Hanging
 ) -> None:
-    response = asked(memory, Clock(), reranker=hanging)
+    response = search_late(memory, Clock(), reranker=hanging)
     assert len(response) == 3
     assert late(response) == [("rerank", "reranked 0 of 3 within the deadline")]
 
@@ -188,7 +188,7 @@ def test_what_the_reranker_did_not_reach_by_the_deadline_of_a_search_is_told(
     go_on = threading.Event()
     waits = over_at(stopped)
     one_by_one = replace(BUILT_IN["blend"], stages=(RerankInterpolation(batch=1),))
-    response = asked(memory, clock, one_by_one, reranker=Slow({}))
+    response = search_late(memory, clock, one_by_one, reranker=Slow({}))
     go_on.set()
     [part] = response.degraded
     assert (part.channel, part.reason) == ("rerank", "reranked 1 of 3 within the deadline of 50 ms")

@@ -1,4 +1,4 @@
-"""The engine: all-or-nothing writes, embedding beside them, and context within a budget."""
+"""The engine: all-or-nothing writes, embedding in the background, and context within a budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 
-def opened(folder: Path, settings: Settings = OFF) -> Recollect:
+def open_vault(folder: Path, settings: Settings = OFF) -> Recollect:
     return Recollect(
         folder / "vault.db", home=folder, settings=settings, environment={}, clock=lambda: NOW
     )
@@ -31,7 +31,7 @@ def opened(folder: Path, settings: Settings = OFF) -> Recollect:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(tmp_path) as held:
+    with open_vault(tmp_path) as held:
         yield held
 
 
@@ -155,13 +155,13 @@ def test_the_default_recipe_is_the_settings(tmp_path: Path) -> None:
     settings = Settings(
         embedding=OFF.embedding, rerank=OFF.rerank, search=type(OFF.search)(recipe="router")
     )
-    with opened(tmp_path, settings) as memory:
+    with open_vault(tmp_path, settings) as memory:
         assert memory.search("x").recipe == "router"
         assert memory.search("x", recipe="vault").recipe == "vault"
         with pytest.raises(UserError, match="''"):
             memory.search("x", recipe="")
     missing = Settings(search=type(OFF.search)(recipe="gone"), embedding=OFF.embedding)
-    with opened(tmp_path, missing) as memory, pytest.raises(UserError) as caught:
+    with open_vault(tmp_path, missing) as memory, pytest.raises(UserError) as caught:
         memory.search("x")
     for part in ("search.recipe", "config.toml", "'gone'", "vault"):
         assert part in str(caught.value)
@@ -169,7 +169,7 @@ def test_the_default_recipe_is_the_settings(tmp_path: Path) -> None:
 
 def test_a_wrong_provider_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
     wrong = Settings(embedding=Embedding(provider="openai"), rerank=OFF.rerank)
-    with opened(tmp_path, wrong) as memory:
+    with open_vault(tmp_path, wrong) as memory:
         for write in (
             lambda: memory.save(title="T"),
             lambda: memory.import_lines(raw_lines([b'{"title": "x"}'])),
@@ -182,12 +182,12 @@ def test_a_wrong_provider_is_refused_before_anything_is_kept(tmp_path: Path) -> 
 def test_closing_waits_for_the_vectors_and_closes_the_connections(
     tmp_path: Path, server: ModelServer
 ) -> None:
-    """A save returns at once; the vector is made beside it and is there after closing."""
+    """A save returns at once; the vector is made in the background, before closing ends."""
     server.delay_s = 0.2
-    with opened(tmp_path, embedding(server)) as memory:
+    with open_vault(tmp_path, embedding(server)) as memory:
         memory.save(title="Note")
         assert server.requests == [] or memory.waiting() == 1
-    with opened(tmp_path, embedding(server)) as again:
+    with open_vault(tmp_path, embedding(server)) as again:
         assert again.waiting() == 0
     assert patience.AS_SHIPPED["REMOTE_PATIENCE_S"] < 3, (
         "A command may not hang on a model for long."
@@ -195,7 +195,7 @@ def test_closing_waits_for_the_vectors_and_closes_the_connections(
 
 
 def test_saves_of_many_threads_are_all_embedded(tmp_path: Path, server: ModelServer) -> None:
-    with opened(tmp_path, embedding(server)) as memory:
+    with open_vault(tmp_path, embedding(server)) as memory:
 
         def save(number: int) -> None:
             memory.save(title=f"Note {number}")
@@ -222,12 +222,12 @@ class Picky(ModelServer):
 def picky(tmp_path: Path) -> Iterator[tuple[Recollect, Picky]]:
     server = Picky()
     with server:
-        with opened(tmp_path) as quiet:
+        with open_vault(tmp_path) as quiet:
             quiet.save_all(
                 [make_draft({"id": f"n{n:03}", "title": f"Note {n}"}) for n in range(99)]
             )
             quiet.save(id="poison", title="poison")
-        with opened(tmp_path, embedding(server)) as memory:
+        with open_vault(tmp_path, embedding(server)) as memory:
             yield memory, server
 
 
@@ -251,7 +251,7 @@ def test_everything_but_the_refused_is_embedded_in_later_batches(
     tmp_path: Path, picky: tuple[Recollect, Picky]
 ) -> None:
     memory, _ = picky
-    with opened(tmp_path) as quiet:
+    with open_vault(tmp_path) as quiet:
         quiet.save_all([make_draft({"title": f"Later {number}"}) for number in range(150)])
     assert "1 memory was refused" in (memory.embed_now() or "")
     assert memory.waiting() == 1
@@ -269,7 +269,7 @@ def test_refusals_do_not_keep_another_model_s_vectors(
         embedding=Embedding(provider="openai", model="other", base_url=server.openai_url),
         rerank=OFF.rerank,
     )
-    with opened(tmp_path, other) as changed:
+    with open_vault(tmp_path, other) as changed:
         with pytest.raises(TextsRefused):
             changed.reindex()
         assert changed.waiting() == 1
@@ -280,19 +280,19 @@ def test_refusals_do_not_keep_another_model_s_vectors(
 def test_a_provider_that_always_fails_is_not_asked_text_by_text(
     tmp_path: Path, server: ModelServer, fault: Fault
 ) -> None:
-    with opened(tmp_path) as quiet:
+    with open_vault(tmp_path) as quiet:
         quiet.save_all([make_draft({"title": f"Note {number}"}) for number in range(30)])
     server.fault = fault
-    with opened(tmp_path, embedding(server)) as memory:
+    with open_vault(tmp_path, embedding(server)) as memory:
         assert "The embedding provider openai" in (memory.embed_now() or "")
         assert memory.waiting() == 30
     assert len(server.requests) == 2
 
 
 def test_a_passing_failure_is_not_taken_for_a_refusal(tmp_path: Path, server: ModelServer) -> None:
-    with opened(tmp_path) as quiet:
+    with open_vault(tmp_path) as quiet:
         quiet.save_all([make_draft({"title": f"Note {number}"}) for number in range(10)])
-    with opened(tmp_path, embedding(server)) as memory:
+    with open_vault(tmp_path, embedding(server)) as memory:
         server.fail_next(3, status=503)
         with pytest.raises(ProviderError) as caught:
             memory.reindex()

@@ -28,7 +28,7 @@ DAY = timedelta(days=1)
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
 
-def opened(
+def open_vault(
     folder: Path, settings: Settings = OFF, lifetime: Lifetime = Lifetime.LIBRARY
 ) -> Recollect:
     return Recollect(
@@ -43,7 +43,7 @@ def opened(
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(tmp_path) as held:
+    with open_vault(tmp_path) as held:
         yield held
 
 
@@ -238,11 +238,11 @@ def test_what_was_learned_is_told_from_the_thirtieth_event_on(memory: Recollect)
     memory.save(id="a", title="otter")
     for _ in range(29):
         memory.feedback("otter", "a", accept=True)
-    told = memory.learned("vault").weights
+    told = memory.learned_weights("vault").weights
     assert told
     assert all(declared == now for declared, now in told.values())
     memory.feedback("otter", "a", accept=True)
-    told = memory.learned("vault").weights
+    told = memory.learned_weights("vault").weights
     assert told["semantic"] == pytest.approx((0.4, 0.55))
     assert all(now <= declared for name, (declared, now) in told.items() if name != "semantic")
     assert sum(now for _, now in told.values()) == pytest.approx(1)
@@ -253,9 +253,9 @@ def test_what_was_learned_is_told_from_the_thirtieth_event_on(memory: Recollect)
 
 @pytest.mark.parametrize("recipe", [name for name in BUILT_IN if name not in ("vault", "blend")])
 def test_recipes_that_do_not_learn_have_learned_nothing(memory: Recollect, recipe: str) -> None:
-    assert memory.learned(recipe) == Learned(recipe=recipe)
+    assert memory.learned_weights(recipe) == Learned(recipe=recipe)
     with pytest.raises(NotFound, match="'nowhere'"):
-        memory.learned("nowhere")
+        memory.learned_weights("nowhere")
 
 
 # Changed recipes
@@ -289,7 +289,7 @@ def test_a_changed_search_is_the_search_of_the_saved_recipe(memory: Recollect) -
 
 def test_changes_go_to_the_recipe_that_is_the_default(tmp_path: Path) -> None:
     settings = Settings(OFF.embedding, OFF.rerank, SearchSettings(recipe="router"))
-    with opened(tmp_path, settings) as memory:
+    with open_vault(tmp_path, settings) as memory:
         memory.save(id="a", text="otter")
         memory.save(id="b", text="otter too")
         assert len(memory.search("otter", changes={"limits.default": 1})) == 1
@@ -364,33 +364,33 @@ def test_warming_up_asks_a_model_of_this_process(
 def test_warming_up_does_not_wake_a_remote_model(tmp_path: Path) -> None:
     with (
         ModelServer() as server,
-        opened(tmp_path, models(server), lifetime=Lifetime.SERVER) as memory,
+        open_vault(tmp_path, models(server), lifetime=Lifetime.SERVER) as memory,
     ):
         memory.warm_up()
         assert server.requests == []
 
 
 def test_warming_up_never_raises(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.warm_up()
     gone = Settings(OFF.embedding, OFF.rerank, SearchSettings(recipe="nowhere"))
-    with opened(tmp_path, gone) as memory:
+    with open_vault(tmp_path, gone) as memory:
         memory.warm_up()
     unnamed = Settings(Embedding(provider="openai"), OFF.rerank)
-    with opened(tmp_path, unnamed) as memory:
+    with open_vault(tmp_path, unnamed) as memory:
         memory.warm_up()
     with ModelServer() as server:
         for fault in Fault:
             server.fault = fault
             settings = models(server)
-            with opened(tmp_path, settings) as memory:
+            with open_vault(tmp_path, settings) as memory:
                 memory.warm_up()
 
 
 def test_a_lasting_engine_asks_the_reranker_once(tmp_path: Path) -> None:
     with (
         ModelServer() as server,
-        opened(tmp_path, models(server), lifetime=Lifetime.SERVER) as memory,
+        open_vault(tmp_path, models(server), lifetime=Lifetime.SERVER) as memory,
     ):
         memory.save(id="a", title="otter", text="The otter swims in the harbor")
         memory.save(id="b", title="beaver", text="The beaver swims in the river")

@@ -1,4 +1,4 @@
-"""What was accepted for a question stands above what was dismissed for it, and says so."""
+"""Accepted results rank above dismissed ones for the same question, and say so."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTES = {
 }
 
 
-def opened(home: Path, settings: Settings) -> Recollect:
+def open_vault(home: Path, settings: Settings) -> Recollect:
     memory = Recollect(home=home, settings=settings, clock=lambda: NOW)
     for id, text in NOTES.items():
         memory.save(id=id, title=text.split(".")[0], text=text)
@@ -39,14 +39,14 @@ def opened(home: Path, settings: Settings) -> Recollect:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(tmp_path, MODEL) as memory:
+    with open_vault(tmp_path, MODEL) as memory:
         yield memory
 
 
 @pytest.fixture
 def wordy(tmp_path: Path) -> Iterator[Recollect]:
     """Without a model."""
-    with opened(tmp_path, WORDS) as memory:
+    with open_vault(tmp_path, WORDS) as memory:
         yield memory
 
 
@@ -134,7 +134,7 @@ def test_the_same_click_counts_once_and_the_opposite_replaces_it(memory: Recolle
 
 
 def test_the_same_click_in_two_processes_at_once_counts_once(tmp_path: Path) -> None:
-    with opened(tmp_path, WORDS) as one, Recollect(home=tmp_path, settings=WORDS) as other:
+    with open_vault(tmp_path, WORDS) as one, Recollect(home=tmp_path, settings=WORDS) as other:
         both = [
             threading.Thread(target=lambda m=m: m.feedback(QUESTION, "sign", accept=True))
             for m in (one, other)
@@ -144,7 +144,7 @@ def test_the_same_click_in_two_processes_at_once_counts_once(tmp_path: Path) -> 
         for thread in both:
             thread.join()
         assert one.opinions() == other.opinions() == (1, 0)
-        assert one.judged(QUESTION, ["sign", "app"]) == {"sign": True}
+        assert one.feedback_on(QUESTION, ["sign", "app"]) == {"sign": True}
 
 
 def test_what_was_accepted_is_found_even_where_nothing_else_leads_to_it(wordy: Recollect) -> None:
@@ -201,13 +201,13 @@ class Reads:
         self.rows: list[int] = []
         rows = Database.rows
 
-        def counted(database: Database, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        def count(database: Database, sql: str, *values: Any) -> list[tuple[Any, ...]]:
             found = rows(database, sql, *values)
             if "feedback" in sql:
                 self.rows.append(len(found))
             return found
 
-        patch.setattr(Database, "rows", counted)
+        patch.setattr(Database, "rows", count)
 
 
 def test_a_search_without_feedback_takes_one_look(
@@ -246,11 +246,11 @@ def test_what_was_said_of_a_merged_memory_holds_for_the_one_it_was_merged_into(
     wordy.feedback(QUESTION, "garage", accept=True)
     before, ranked = wordy.opinions(), scores(wordy.search(QUESTION))
     wordy.merge(["sign", "garage"])
-    assert wordy.judged(QUESTION, ["sign"]) == {"sign": True}
+    assert wordy.feedback_on(QUESTION, ["sign"]) == {"sign": True}
     assert ids(wordy, QUESTION)[0] == "sign"
     assert wordy.opinions() == before
     wordy.undo()
-    assert wordy.judged(QUESTION, ["sign", "garage"]) == {"garage": True}
+    assert wordy.feedback_on(QUESTION, ["sign", "garage"]) == {"garage": True}
     assert scores(wordy.search(QUESTION)) == ranked
 
 
@@ -261,7 +261,7 @@ def test_of_two_merged_memories_what_was_said_last_counts_and_is_taken_back_as_o
     wordy.feedback(QUESTION, "garage", accept=False)
     wordy.merge(["sign", "garage"])
     wordy.merge(["rotate", "sign"])
-    assert wordy.judged(QUESTION, ["rotate"]) == {"rotate": False}
+    assert wordy.feedback_on(QUESTION, ["rotate"]) == {"rotate": False}
     wordy.feedback(QUESTION, "rotate", undo=True)
-    assert wordy.judged(QUESTION, ["rotate", "sign", "garage"]) == {}
+    assert wordy.feedback_on(QUESTION, ["rotate", "sign", "garage"]) == {}
     assert wordy.opinions() == (0, 0)

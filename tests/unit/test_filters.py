@@ -47,7 +47,7 @@ def test_case_blanks_and_the_plural_of_a_kind_do_not_matter(
     filter = Filter(**narrow)
     assert {one.id for one in memory.search("use it", **narrow)} == found
     assert {one.id for one in memory.list(filter)} == found
-    assert set(memory.selected(filter=filter)) == found
+    assert set(memory.select_ids(filter=filter)) == found
     assert sum(memory.facets(filter).kind.values()) == len(found)
     assert {one.id for one in memory.context(filter=filter).memories} == found
     around = memory.timeline((NOW + timedelta(days=1)).isoformat(), filter=filter)

@@ -15,7 +15,7 @@ from recollect.auth.capabilities import SEARCH, WRITE, Caller
 from recollect.engine.history import Undone
 from recollect.errors import Changed, Forbidden, NotFound, UserError
 from recollect.ingest.exchange import raw_lines
-from recollect.present.history import compared, difference_text, history_json
+from recollect.present.history import difference_text, history_json, with_differences
 from recollect.settings import Embedding, HistorySettings, Rerank, Settings
 from recollect.store.rescue.repair import mend
 
@@ -47,7 +47,7 @@ def actions(memory: Recollect, id: str) -> list[str]:
 
 def lines(memory: Recollect, id: str) -> list[str]:
     """What the newest change did."""
-    _, differences = next(compared(memory.history(id)))
+    _, differences = next(with_differences(memory.history(id)))
     return [difference_text(each) for each in differences]
 
 

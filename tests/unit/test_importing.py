@@ -29,7 +29,7 @@ def _few_lines_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "FEW", 6)
     monkeypatch.setattr(importing, "IMPORT_BATCH", 8)
     monkeypatch.setattr(importing, "SEGMENT_BATCH", 8)
-    monkeypatch.setattr(importing, "fitting", lambda: 2)
+    monkeypatch.setattr(importing, "worker_count", lambda: 2)
     monkeypatch.setattr(buffer, "FIRST", 3)
     monkeypatch.setattr(buffer, "MOST", 3)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)
@@ -58,8 +58,8 @@ def lines(count: int = 40) -> list[bytes]:
     return raw
 
 
-def imported(path: Path, raw: list[bytes], **options: Any) -> tuple[Imported, dict[str, object]]:
-    """What the import says, and what is in the vault then."""
+def run_import(path: Path, raw: list[bytes], **options: Any) -> tuple[Imported, dict[str, object]]:
+    """Return the result of an import, and the vault's content after it."""
     with Recollect(path, settings=OFF, environment={"RECOLLECT_NOW": "2026-02-01"}) as memory:
         done = memory.import_lines(raw_lines(raw), **options)
         found = memory.store.memories.ids(forgotten=True)
@@ -83,12 +83,12 @@ def test_a_large_import_does_what_a_small_one_does(
 ) -> None:
     raw = lines() if bad else [line for line in lines() if b"titel" not in line and line != b"{\n"]
     monkeypatch.setattr(importing, "Workers", CallsHere)
-    large = imported(tmp_path / "large.db", raw, **options)
-    again = imported(tmp_path / "large.db", raw, **options)
+    large = run_import(tmp_path / "large.db", raw, **options)
+    again = run_import(tmp_path / "large.db", raw, **options)
     monkeypatch.setattr(importing, "FEW", 1000)
     monkeypatch.setattr(buffer, "FIRST", 1000)
-    assert large == imported(tmp_path / "small.db", raw, **options)
-    assert again == imported(tmp_path / "small.db", raw, **options)
+    assert large == run_import(tmp_path / "small.db", raw, **options)
+    assert again == run_import(tmp_path / "small.db", raw, **options)
     assert large[1]["problems"] == []
 
 
@@ -114,12 +114,12 @@ def test_lines_made_ready_together_are_those_made_ready_one_by_one(
     feedback = {"query": ODD[0], "id": "x", "accepted": True, "at": "2026-01-01T00:00:00Z"}
     raw = [json.dumps(line).encode() for line in [*drafts, {"feedback": feedback}, {"odd": 1}]]
     some = [RawLine(number, text) for number, text in enumerate(raw, start=1)]
-    together = importing.ready_made(redaction, True, some)
-    alone = importing.cleaned(redaction, True, some).lines
+    together = importing.prepare_batch(redaction, True, some)
+    alone = importing.redact_batch(redaction, True, some).lines
     assert together.lines == alone
     assert any(found for _, found in alone)
     assert any("secret" in line.reason for line, _ in alone)
-    again = importing.ready_made(redaction, False, [line for line, _ in alone])
+    again = importing.prepare_batch(redaction, False, [line for line, _ in alone])
     assert together.prepared == again.prepared
 
 
@@ -149,13 +149,13 @@ def test_an_import_that_is_interrupted_leaves_whole_batches_and_no_process(
 
     monkeypatch.setattr(importing, "Workers", Noted)
 
-    def interrupted() -> Iterator[RawLine]:
+    def fail_later() -> Iterator[RawLine]:
         yield from raw_lines([b'{"title": "Memory %d"}\n' % number for number in range(36)])
         raise KeyboardInterrupt
 
     with Recollect(tmp_path / "vault.db", settings=OFF, environment={}) as memory:
         with pytest.raises(KeyboardInterrupt):
-            memory.import_lines(interrupted())
+            memory.import_lines(fail_later())
         assert len(memory.store.memories.ids()) % 8 == 0
         assert [one for one in memory.store.examine() if one.problem] == []
     [workers] = started

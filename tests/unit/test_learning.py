@@ -12,7 +12,7 @@ import pytest
 from patience import until
 from recollect import Recollect
 from recollect.engine import feedback
-from recollect.engine.searching import in_vault
+from recollect.engine.searching import search_vault
 from recollect.lifetime import Lifetime
 from recollect.recipes.learned import fit_weights
 from recollect.settings import Embedding, Rerank, Settings, UsageSettings
@@ -46,9 +46,9 @@ def accept(memory: Recollect, which: str, names: list[str]) -> None:
 
 def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> None:
     accept(memory, "marked", NAMES[:19])
-    assert memory.learned("blend").lesson is None
+    assert memory.learned_weights("blend").lesson is None
     accept(memory, "marked", NAMES[19:20])
-    learned = memory.learned("blend")
+    learned = memory.learned_weights("blend")
     lesson = learned.lesson
     assert lesson is not None
     assert lesson.applied
@@ -66,7 +66,7 @@ def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> No
     [used] = [part.weight for part in found.explain.leaves() if part.name == "importance"]
     assert used == learned.weights["importance"][1]
     memory.unlearn()
-    after = memory.learned("blend")
+    after = memory.learned_weights("blend")
     assert (after.lesson, after.events) == (None, 0)
     assert all(declared == now for declared, now in after.weights.values())
     assert memory.opinions() == (20, 0)
@@ -75,7 +75,7 @@ def test_weights_learn_and_are_used_and_shown_and_reset(memory: Recollect) -> No
 def test_weights_that_rank_older_feedback_worse_are_not_used(memory: Recollect) -> None:
     accept(memory, "short", NAMES[:10])
     accept(memory, "marked", NAMES[10:20])
-    learned = memory.learned("blend")
+    learned = memory.learned_weights("blend")
     lesson = learned.lesson
     assert lesson is not None
     assert lesson.held_out.after < lesson.held_out.before
@@ -99,16 +99,16 @@ class Gate:
     def __init__(self) -> None:
         self.reached, self.open = threading.Event(), threading.Event()
 
-    def in_vault(self, *asked: Any) -> Any:
+    def search_vault(self, *asked: Any) -> Any:
         self.reached.set()
         assert self.open.wait(LONG_S)
-        return in_vault(*asked)
+        return search_vault(*asked)
 
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     gate = Gate()
-    monkeypatch.setattr(feedback, "in_vault", gate.in_vault)
+    monkeypatch.setattr(feedback, "search_vault", gate.search_vault)
     return gate
 
 
@@ -116,11 +116,11 @@ def test_a_server_answers_before_it_has_learned(memory: Recollect, gate: Gate) -
     with Recollect(home=memory.home, settings=OFF, lifetime=Lifetime.SERVER) as server:
         accept(server, "marked", NAMES[:20])
         assert gate.reached.wait(LONG_S)
-        assert server.learned("blend").lesson is None
+        assert server.learned_weights("blend").lesson is None
         accept(server, "marked", NAMES[20:21])  # nobody waits, and nothing is learned twice
         gate.open.set()
-        until(lambda: server.learned("blend").lesson is not None)
-    assert memory.learned("blend").events == 21
+        until(lambda: server.learned_weights("blend").lesson is not None)
+    assert memory.learned_weights("blend").events == 21
 
 
 def test_what_a_closing_server_leaves_is_learned_with_the_next_feedback(
@@ -131,11 +131,11 @@ def test_what_a_closing_server_leaves_is_learned_with_the_next_feedback(
     assert gate.reached.wait(LONG_S)
     ending = threading.Thread(target=server.close)
     ending.start()
-    until(lambda: server.session.late.closing)
+    until(lambda: server.session.tasks.closing)
     gate.open.set()
     ending.join()
-    assert memory.learned("blend").lesson is None
+    assert memory.learned_weights("blend").lesson is None
     accept(memory, "marked", NAMES[20:21])
-    lesson = memory.learned("blend").lesson
+    lesson = memory.learned_weights("blend").lesson
     assert lesson is not None
     assert lesson.questions == 21

@@ -29,7 +29,7 @@ OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="non
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def opened(folder: Path) -> Recollect:
+def open_vault(folder: Path) -> Recollect:
     return Recollect(
         folder / "notes.db", home=folder, settings=OFF, environment={}, clock=lambda: NOW
     )
@@ -84,7 +84,7 @@ def test_importing_it_loads_nothing_heavy() -> None:
 
 
 def test_what_is_saved_is_returned_as_a_value(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         saved = memory.save(title="T", text="X", tags=["b", "a"], valid_until="2027-01-01")
         assert isinstance(saved, Memory)
         assert saved.tags == ("b", "a")
@@ -96,7 +96,7 @@ def test_what_is_saved_is_returned_as_a_value(tmp_path: Path) -> None:
 
 
 def test_a_response_is_its_results(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(title="Rotate tokens", id="a")
         memory.save(title="Tokens expire", id="b")
         response = memory.search("tokens", recipe="vault")
@@ -108,7 +108,7 @@ def test_a_response_is_its_results(tmp_path: Path) -> None:
 
 
 def test_the_filter_may_be_given_by_name_or_as_a_value(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(title="token", id="a", project="p", tags=["x"])
         memory.save(title="token", id="b")
         by_name = memory.search("token", recipe="vault", project="p", tags=["x"])
@@ -131,12 +131,12 @@ def test_the_filter_may_be_given_by_name_or_as_a_value(tmp_path: Path) -> None:
 def test_a_filter_that_cannot_be_is_refused_by_name(
     tmp_path: Path, narrow: dict[str, object], holding: str
 ) -> None:
-    with opened(tmp_path) as memory, pytest.raises(UserError, match=holding):
+    with open_vault(tmp_path) as memory, pytest.raises(UserError, match=holding):
         memory.search("token", **narrow)
 
 
 def test_times_without_a_zone_are_utc(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(title="token", id="a", updated_at=datetime(2026, 2, 1))
         memory.save(
             title="token",
@@ -158,7 +158,7 @@ def test_times_without_a_zone_are_utc(tmp_path: Path) -> None:
 @pytest.mark.parametrize("query", ["\0", "a\0b", "\0\0jwt\0", '"\0"', "NEAR(\0 jwt)"])
 @pytest.mark.parametrize("recipe", ["vault", "echovault", "router", "covalence"])
 def test_a_nul_in_a_query_separates_words(tmp_path: Path, query: str, recipe: str) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(title="Switched to JWT")
         assert "\0" not in memory.search(query, recipe=recipe).query
         if "jwt" in query:
@@ -167,7 +167,7 @@ def test_a_nul_in_a_query_separates_words(tmp_path: Path, query: str, recipe: st
 
 def test_text_that_is_no_text_is_refused_everywhere(tmp_path: Path) -> None:
     lone = "lone \ud800 surrogate"
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         id = memory.save(title="T").id
         for refused in (
             lambda: memory.search(lone),
@@ -190,7 +190,7 @@ def test_text_that_is_no_text_is_refused_everywhere(tmp_path: Path) -> None:
 
 
 def test_one_text_is_not_taken_for_a_list_of_letters(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         for id in "abc":
             memory.save(id=id, title="token", tags=["t"])
         for refused in (
@@ -249,19 +249,19 @@ def test_the_clock_is_the_given_one_or_the_variable_s(tmp_path: Path) -> None:
 
 
 def test_closing_twice_is_fine_and_using_it_afterwards_is_an_error(tmp_path: Path) -> None:
-    memory = opened(tmp_path)
+    memory = open_vault(tmp_path)
     memory.save(title="T")
     memory.close()
     memory.close()
     for use in (lambda: memory.search("token"), memory.list, lambda: memory.save(title="U")):
         with pytest.raises(RecollectError):
             use()
-    with opened(tmp_path) as again:
+    with open_vault(tmp_path) as again:
         assert len(again.list()) == 1
 
 
 def test_two_open_at_once_see_each_other_s_writes(tmp_path: Path) -> None:
-    with opened(tmp_path) as one, opened(tmp_path) as other:
+    with open_vault(tmp_path) as one, open_vault(tmp_path) as other:
         id = one.save(title="Rotate tokens").id
         assert [result.id for result in other.search("tokens", recipe="vault")] == [id]
         other.forget([id])
@@ -269,7 +269,7 @@ def test_two_open_at_once_see_each_other_s_writes(tmp_path: Path) -> None:
 
 
 def test_times_and_lists_are_read_as_people_write_them(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(id="a", title="Token of the gateway", tags=["api", "auth"], kind="bug")
         memory.save(id="b", title="How a token is signed", tags=["api"], kind="decision")
         memory.save(id="c", title="Where tokens are kept", kind="fact")
@@ -286,7 +286,7 @@ def test_times_and_lists_are_read_as_people_write_them(tmp_path: Path) -> None:
 
 
 def test_what_a_query_leaves_out_is_left_out_of_a_context_and_alone(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(id="docker", title="Docker caches layers")
         memory.save(id="redis", title="Docker runs redis")
         memory.save(id="other", title="Postgres vacuum")

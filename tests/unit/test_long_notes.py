@@ -1,4 +1,4 @@
-"""Parts of long notes: a paragraph behind the end, a section by its heading."""
+"""Changing parts of long notes: appending a paragraph, replacing a section by its heading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one query path: what it says beside the results, and what it refuses."""
+"""The query path: what it reports with the results, and what it refuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provide
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
     """Eight memories about otters, and no model."""
-    with opened(tmp_path, NO_MODELS) as held:
+    with open_vault(tmp_path, NO_MODELS) as held:
         for number in range(8):
             held.save(id=f"otter-{number}", title=f"Otter {number}", tags=["otter", f"n{number}"])
         yield held
@@ -50,7 +50,7 @@ def dense(tmp_path: Path, memory: Recollect, server: ModelServer) -> Iterator[Re
         embedding=Embedding(provider="openai", model="toy", base_url=server.openai_url),
         rerank=Rerank(provider="http", model="toy", base_url=server.url, budget_ms=60_000),
     )
-    with opened(tmp_path, settings) as held:
+    with open_vault(tmp_path, settings) as held:
         assert held.embed_now() is None
         yield held
     for open_model in (held.models.embedder, held.models.reranker):
@@ -58,7 +58,7 @@ def dense(tmp_path: Path, memory: Recollect, server: ModelServer) -> Iterator[Re
             getattr(open_model(), "close", lambda: None)()
 
 
-def opened(folder: Path, settings: Settings) -> Recollect:
+def open_vault(folder: Path, settings: Settings) -> Recollect:
     return Recollect(
         folder / "vault.db", home=folder, settings=settings, environment={}, clock=lambda: NOW
     )

@@ -24,7 +24,7 @@ EXPIRE = PolicySettings(what="expire", kind="session", after="30d")
 ARCHIVE = PolicySettings(what="archive", after="6 months")
 
 
-def opened(folder: Path, *, keep: bool = True, **policies: PolicySettings) -> Recollect:
+def open_vault(folder: Path, *, keep: bool = True, **policies: PolicySettings) -> Recollect:
     settings = Settings(
         embedding=Embedding(provider="none"),
         rerank=Rerank(provider="none"),
@@ -46,7 +46,7 @@ def live(memory: Recollect) -> set[str]:
 
 
 def test_session_notes_expire_unless_they_were_of_use(tmp_path: Path) -> None:
-    with opened(tmp_path, notes=EXPIRE) as memory:
+    with open_vault(tmp_path, notes=EXPIRE) as memory:
         for id in ("old", "opened", "accepted"):
             save(memory, id, 40, kind="session")
         save(memory, "young", 20, kind="session")
@@ -65,7 +65,7 @@ def test_session_notes_expire_unless_they_were_of_use(tmp_path: Path) -> None:
 
 
 def test_what_no_search_returned_for_months_is_archived_and_still_findable(tmp_path: Path) -> None:
-    with opened(tmp_path, unused=ARCHIVE) as memory:
+    with open_vault(tmp_path, unused=ARCHIVE) as memory:
         for id in ("anchor", "chain"):
             save(memory, id, 200)
         save(memory, "young", 20)
@@ -79,7 +79,7 @@ def test_what_no_search_returned_for_months_is_archived_and_still_findable(tmp_p
 
 
 def test_the_captures_of_each_project_are_capped(tmp_path: Path) -> None:
-    with opened(tmp_path, cap=PolicySettings(what="cap", most=2)) as memory:
+    with open_vault(tmp_path, cap=PolicySettings(what="cap", most=2)) as memory:
         for days in range(1, 5):
             save(memory, f"a{days}", days, project="a")
             save(memory, f"b{days}", days, project="b", kind="decision")
@@ -92,7 +92,7 @@ def test_the_captures_of_each_project_are_capped(tmp_path: Path) -> None:
 
 
 def test_only_a_policy_that_says_so_purges(tmp_path: Path) -> None:
-    with opened(
+    with open_vault(
         tmp_path, gone=PolicySettings(what="purge", source="bot", after="1 year")
     ) as memory:
         save(memory, "old", 400, source="bot")
@@ -104,7 +104,7 @@ def test_only_a_policy_that_says_so_purges(tmp_path: Path) -> None:
 
 
 def test_more_than_half_of_the_vault_is_touched_only_if_somebody_says_yes(tmp_path: Path) -> None:
-    with opened(tmp_path, unused=ARCHIVE) as memory:
+    with open_vault(tmp_path, unused=ARCHIVE) as memory:
         for id in ("a", "b"):
             save(memory, id, 200)
         save(memory, "c", 1)
@@ -135,19 +135,19 @@ def test_a_server_removes_what_is_too_old_in_history_without_a_write(tmp_path: P
 
 
 def test_a_server_tidies_once_a_day(tmp_path: Path) -> None:
-    with opened(tmp_path, notes=EXPIRE) as memory:
+    with open_vault(tmp_path, notes=EXPIRE) as memory:
         assert len(memory.tidy_daily()) == 1
         assert memory.tidy_daily() == []
-    with opened(tmp_path, notes=EXPIRE) as memory:  # another server of the same vault
+    with open_vault(tmp_path, notes=EXPIRE) as memory:  # another server of the same vault
         assert memory.tidy_daily() == []
 
 
 def test_a_policy_that_goes_by_use_needs_it_counted(tmp_path: Path) -> None:
     wrong = pytest.raises(UserError, match=r"policy notes goes by how .* Set usage.keep to true")
-    with opened(tmp_path, keep=False, notes=EXPIRE) as memory, wrong:
+    with open_vault(tmp_path, keep=False, notes=EXPIRE) as memory, wrong:
         memory.tidy()
     anyway = PolicySettings(what="expire", after="1d", unless_useful=False)
-    with opened(tmp_path, keep=False, notes=anyway) as memory:
+    with open_vault(tmp_path, keep=False, notes=anyway) as memory:
         assert memory.tidy()[0].ids == ()
 
 

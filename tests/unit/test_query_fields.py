@@ -110,7 +110,7 @@ def test_they_are_taken_back(memory: Recollect, tmp_path: Path) -> None:
     with Recollect(tmp_path / "vault.db", home=tmp_path, settings=settings) as opened:
         assert opened.search("kind:bug tokens").understood == ()
         assert opened.search("kind:bug tokens", literal=False).understood == ("kind bug",)
-        assert opened.selected(query="kind:bug tokens") == []
+        assert opened.select_ids(query="kind:bug tokens") == []
 
 
 def test_no_query_becomes_syntax(memory: Recollect) -> None:
@@ -142,32 +142,32 @@ def test_every_interface_reads_them(memory: Recollect) -> None:
 
 
 def test_the_context_of_an_agent_reads_them(memory: Recollect) -> None:
-    def told(query: str) -> set[str]:
+    def readings(query: str) -> set[str]:
         return {each.id for each in memory.context(query).memories}
 
-    assert told("project:site tokens") == {"pin"}
-    assert told("kind:decision") == {"rule"}
-    assert told("kind:session tokens") == {"talk"}
+    assert readings("project:site tokens") == {"pin"}
+    assert readings("kind:decision") == {"rule"}
+    assert readings("kind:session tokens") == {"talk"}
     assert memory.context("project:sit").note == "There is no project 'sit'; did you mean site?"
 
 
 def test_the_trash_and_a_selection_read_them(memory: Recollect) -> None:
-    assert memory.selected(query="kind:bug tokens -docker") == ["bug", "old"]
-    assert memory.selected(query="project:site") == ["pin"]
-    assert memory.selected(query="tokens NOT early AND NOT docker kind:bug") == ["old"]
+    assert memory.select_ids(query="kind:bug tokens -docker") == ["bug", "old"]
+    assert memory.select_ids(query="project:site") == ["pin"]
+    assert memory.select_ids(query="tokens NOT early AND NOT docker kind:bug") == ["old"]
     memory.edit("old", text="Issued without refresh")
-    assert memory.selected(query="tokens without refresh") == ["old"]
+    assert memory.select_ids(query="tokens without refresh") == ["old"]
     with pytest.raises(UserError, match="no word to select by"):
-        memory.selected(query="kind:bug the")
+        memory.select_ids(query="kind:bug the")
     memory.forget(["bug", "rule", "docker"])
     assert {each.memory.id for each in memory.trash("kind:bug")} == {"bug", "docker"}
     assert memory.trash("kind:bug early tokens")[0].memory.id == "bug"
-    assert memory.selected_in_trash(query="kind:decision tokens") == ["rule"]
+    assert memory.select_in_trash(query="kind:decision tokens") == ["rule"]
 
 
 def test_feedback_is_on_the_words_beside_them(memory: Recollect) -> None:
     memory.feedback("kind:bug early", "old", accept=True)
-    assert memory.judged("early project:site", ["old"]) == {"old": True}
+    assert memory.feedback_on("early project:site", ["old"]) == {"old": True}
     assert "old" in ids(memory.search("early", kind="bug"))
     with pytest.raises(UserError, match="in words"):
         memory.feedback("kind:bug", "old", accept=True)

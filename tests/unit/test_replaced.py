@@ -1,4 +1,4 @@
-"""What seems to be replaced, as every interface shows it."""
+"""Memories that seem to be replaced, in every interface."""
 
 from __future__ import annotations
 

@@ -11,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from recollect.engine import Recollect
-from recollect.engine.review import ReviewItem, late_secrets, review_json
+from recollect.engine.review import ReviewItem, find_secrets
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.review import review_each
+from recollect.interfaces.operations import plain
 from recollect.settings import (
     Embedding,
     PolicySettings,
@@ -160,11 +161,11 @@ def test_a_look_for_secrets_goes_on_where_it_stopped(
         for number in range(5):
             memory.save(id=f"m{number}", text=SECRET if number == 3 else f"Text {number}")
     with opened(tmp_path) as memory:
-        assert late_secrets(memory.session) == []
-        assert [one.id for one in late_secrets(memory.session)] == ["m3"]
+        assert find_secrets(memory.session) == {}
+        assert [*find_secrets(memory.session)] == ["m3"]
     custom = replace(OFF, secrets=Secrets(patterns={"text": "Text 0"}))
     with opened(tmp_path, custom) as memory:  # other rules: from the beginning
-        assert [one.id for one in late_secrets(memory.session)] == ["m0"]
+        assert [*find_secrets(memory.session)] == ["m0"]
 
 
 # Agents and people
@@ -217,7 +218,7 @@ def test_wrong_decisions_are_refused_with_what_is_allowed(memory: Recollect) -> 
 
 def test_items_are_data(memory: Recollect) -> None:
     item = twins(memory)
-    data: Any = review_json(memory.review())
+    data: Any = plain(memory.review())
     assert data["counts"] == {"duplicate": 1}
     [first] = data["items"]
     assert first["id"] == item.id

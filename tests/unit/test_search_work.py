@@ -1,4 +1,4 @@
-"""What one search by words does, counted: nothing is made twice, and nothing for nobody."""
+"""The work of one search by words, counted: nothing is computed twice or in vain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
 
 @pytest.fixture
 def counts(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each part of a search was called, and with which text."""
+    """Counts the calls of each part of a search, by their texts."""
     counted: Counter[str] = Counter()
 
     def count(owner: Any, name: str, label: Callable[..., str]) -> None:

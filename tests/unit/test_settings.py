@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+from platformdirs import user_data_dir
 
 from recollect.errors import UserError
+from recollect.home import home_path
 from recollect.settings import Settings
 from recollect.settings_reading import home_folder, load_settings, networks
 
 
-def loaded(folder: Path, config: str = "", **environment: str) -> Settings:
+def load(folder: Path, config: str = "", **environment: str) -> Settings:
     if config:
         (folder / "config.toml").write_text(config, encoding="utf-8")
     return load_settings(folder, environment)
@@ -20,7 +24,7 @@ def loaded(folder: Path, config: str = "", **environment: str) -> Settings:
 
 def refusal(folder: Path, config: str = "", **environment: str) -> str:
     with pytest.raises(UserError) as caught:
-        loaded(folder, config, **environment)
+        load(folder, config, **environment)
     message = str(caught.value)
     assert "\n" not in message
     assert message.endswith(".")
@@ -28,7 +32,7 @@ def refusal(folder: Path, config: str = "", **environment: str) -> str:
 
 
 def test_the_documented_defaults(tmp_path: Path) -> None:
-    settings = loaded(tmp_path)
+    settings = load(tmp_path)
     embedding, rerank = settings.embedding, settings.rerank
     assert (embedding.provider, embedding.model, embedding.base_url) == ("builtin", "", "")
     assert embedding.api_key_env == "OPENAI_API_KEY"
@@ -40,7 +44,7 @@ def test_the_documented_defaults(tmp_path: Path) -> None:
 
 
 def test_every_documented_key_can_stand_in_the_file(tmp_path: Path) -> None:
-    settings = loaded(
+    settings = load(
         tmp_path,
         """
         [embedding]
@@ -74,7 +78,7 @@ def test_every_documented_key_can_stand_in_the_file(tmp_path: Path) -> None:
 
 
 def test_environment_over_file_over_default_key_by_key(tmp_path: Path) -> None:
-    settings = loaded(
+    settings = load(
         tmp_path,
         '[embedding]\nprovider = "ollama"\nmodel = "from the file"\ntimeout_s = 3.0\n',
         RECOLLECT_EMBEDDING__PROVIDER="none",
@@ -91,13 +95,13 @@ def test_environment_over_file_over_default_key_by_key(tmp_path: Path) -> None:
 
 def test_other_variables_are_left_alone(tmp_path: Path) -> None:
     told = {"RECOLLECT_HOME": "x", "RECOLLECT_NOW": "y", "RECOLLECT_TOKEN": "z", "EMBEDDING__X": ""}
-    assert loaded(tmp_path, **told) == Settings()
+    assert load(tmp_path, **told) == Settings()
 
 
 @pytest.mark.parametrize("begin", ["", "\ufeff"])
 def test_a_file_may_be_empty_or_begin_with_a_mark(tmp_path: Path, begin: str) -> None:
-    assert loaded(tmp_path, begin + "# nothing\n") == Settings()
-    assert loaded(tmp_path, begin + '[search]\nrecipe = "x"').search.recipe == "x"
+    assert load(tmp_path, begin + "# nothing\n") == Settings()
+    assert load(tmp_path, begin + '[search]\nrecipe = "x"').search.recipe == "x"
 
 
 WRONG: list[tuple[str, str, list[str]]] = [
@@ -191,13 +195,13 @@ def test_a_folder_in_the_file_s_place_is_named(tmp_path: Path) -> None:
 
 
 def test_no_home_means_no_file(tmp_path: Path) -> None:
-    assert loaded(tmp_path / "nowhere") == Settings()
+    assert load(tmp_path / "nowhere") == Settings()
     (tmp_path / "file").touch()
-    assert loaded(tmp_path / "file") == Settings()
+    assert load(tmp_path / "file") == Settings()
 
 
 def test_settings_never_change(tmp_path: Path) -> None:
-    settings: Any = loaded(tmp_path)
+    settings: Any = load(tmp_path)
     with pytest.raises(AttributeError):
         settings.embedding.provider = "none"
 
@@ -210,18 +214,18 @@ def test_the_home_is_the_variable_or_the_platform_s_folder() -> None:
 
 
 def test_serving_is_set_by_two_keys(tmp_path: Path) -> None:
-    serve = loaded(tmp_path).serve
+    serve = load(tmp_path).serve
     assert (serve.token_env, serve.hosts) == ("RECOLLECT_TOKEN", "")
-    serve = loaded(tmp_path, '[serve]\ntoken_env = "MY_TOKEN"\nhosts = "pi.local, pi"\n').serve
+    serve = load(tmp_path, '[serve]\ntoken_env = "MY_TOKEN"\nhosts = "pi.local, pi"\n').serve
     assert (serve.token_env, serve.hosts) == ("MY_TOKEN", "pi.local, pi")
-    assert loaded(tmp_path, RECOLLECT_SERVE__HOSTS="pi").serve.hosts == "pi"
+    assert load(tmp_path, RECOLLECT_SERVE__HOSTS="pi").serve.hosts == "pi"
     told = refusal(tmp_path, '[serve]\ntoken = "secret"\n')
     assert "serve.token is not a setting; allowed are: token_env, hosts" in told
     assert "secret" not in told
 
 
 def test_proxies_and_their_users_are_checked_when_settings_are_read(tmp_path: Path) -> None:
-    serve = loaded(
+    serve = load(
         tmp_path,
         '[serve]\nproxies = "10.0.0.5, fd00::/8"\n[serve.users]\n"a@b" = "search:use,admin"\n',
     ).serve
@@ -239,4 +243,29 @@ def test_proxies_and_their_users_are_checked_when_settings_are_read(tmp_path: Pa
 
 def test_the_token_itself_is_no_setting(tmp_path: Path) -> None:
     """`RECOLLECT_TOKEN` looks like one, and is the secret."""
-    assert loaded(tmp_path, RECOLLECT_TOKEN="secret") == Settings()
+    assert load(tmp_path, RECOLLECT_TOKEN="secret") == Settings()
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"HOME": "/home/ada"},
+        {"HOME": "/home/ada", "XDG_DATA_HOME": ""},
+        {"HOME": "/home/ada", "XDG_DATA_HOME": "/srv/data"},
+        {"HOME": "/home/ada", "XDG_DATA_HOME": "relative"},
+        {"XDG_DATA_HOME": "/srv/data/"},
+        {"HOME": "relative"},
+        {},
+    ],
+    ids=repr,
+)
+def test_without_a_setting_it_is_the_users_data_folder(environment: dict[str, str]) -> None:
+    with mock.patch.dict(os.environ, environment, clear=True):
+        wanted = Path(user_data_dir("recollect", appauthor=False))
+        assert Path(home_path(os.environ)) == home_folder(os.environ) == wanted
+
+
+def test_the_setting_names_it_and_may_begin_with_a_tilde() -> None:
+    with mock.patch.dict(os.environ, {"HOME": "/home/ada", "XDG_DATA_HOME": "/srv"}, clear=True):
+        assert home_path({"RECOLLECT_HOME": "/srv/memories"}) == "/srv/memories"
+        assert home_path({"RECOLLECT_HOME": "~/memories"}) == "/home/ada/memories"

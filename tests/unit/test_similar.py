@@ -1,4 +1,4 @@
-"""What whoever saves is told of the memories that were there before."""
+"""Similar memories, reported after a save."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="non
 LONG = "The harbour master closes the outer gate when the wind comes from the north east"
 
 
-def opened(folder: Path, settings: Settings) -> Recollect:
+def open_vault(folder: Path, settings: Settings) -> Recollect:
     return Recollect(
         folder / "vault.db", home=folder, settings=settings, environment={}, clock=lambda: NOW
     )
@@ -30,25 +30,25 @@ def opened(folder: Path, settings: Settings) -> Recollect:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(tmp_path, MODEL) as opened_vault:
+    with open_vault(tmp_path, MODEL) as opened_vault:
         opened_vault.save(id="jenkins", title="Deploys run on Jenkins", project="site")
         opened_vault.save(id="cake", title="Grandmother's cake needs six eggs", project="site")
         opened_vault.save(id="elsewhere", title="Deploys run on Jenkins", project="shop")
         yield opened_vault
 
 
-def told(memory: Recollect, **fields: object) -> dict[str, str]:
+def similar_to(memory: Recollect, **fields: object) -> dict[str, str]:
     saved = memory.save(**{"project": "site", **fields})
     memory.embed_now()
     return {each.memory.id: each.why for each in memory.similar(saved)}
 
 
 def test_what_a_save_seems_to_replace_is_named_even_on_the_same_day(memory: Recollect) -> None:
-    assert told(memory, title="Deploys run on Buildkite") == {"jenkins": "seems to replace"}
+    assert similar_to(memory, title="Deploys run on Buildkite") == {"jenkins": "seems to replace"}
 
 
 def test_a_command_that_ends_soon_can_wait_for_the_vector(tmp_path: Path) -> None:
-    with opened(tmp_path, MODEL) as memory:
+    with open_vault(tmp_path, MODEL) as memory:
         memory.save(id="jenkins", title="Deploys run on Jenkins")
         memory.embed_now()
     with Recollect(
@@ -60,13 +60,13 @@ def test_a_command_that_ends_soon_can_wait_for_the_vector(tmp_path: Path) -> Non
 
 
 def test_what_is_older_than_the_memory_alone_can_be_replaced_by_it(memory: Recollect) -> None:
-    early = told(memory, title="Deploys run on Buildkite", updated_at="2025-01-01")
+    early = similar_to(memory, title="Deploys run on Buildkite", updated_at="2025-01-01")
     assert early == {}
 
 
 def test_what_is_about_the_same_thing_is_named(memory: Recollect) -> None:
     memory.save(id="friday", title="We deploy on Fridays", project="site")
-    assert told(memory, title="We deploy on Mondays") == {"friday": "about the same thing"}
+    assert similar_to(memory, title="We deploy on Mondays") == {"friday": "about the same thing"}
 
 
 def test_what_has_a_successor_is_forgotten_or_in_another_project_is_not_named(
@@ -75,11 +75,11 @@ def test_what_has_a_successor_is_forgotten_or_in_another_project_is_not_named(
     memory.save(id="new", title="Releases go through Buildkite", project="site")
     memory.supersede("jenkins", "new")
     memory.forget(["new"])
-    assert told(memory, title="Deploys run on Buildkite") == {}
+    assert similar_to(memory, title="Deploys run on Buildkite") == {}
 
 
 def test_without_a_model_the_same_words_are_named(tmp_path: Path) -> None:
-    with opened(tmp_path, OFF) as memory:
+    with open_vault(tmp_path, OFF) as memory:
         memory.save(id="a", text=LONG)
         memory.save(id="b", text=f"{LONG} again")
         saved = memory.save(id="c", text=LONG.upper())
@@ -112,7 +112,7 @@ def test_a_failed_look_leaves_the_save_as_it_is(
     def broken(*given: object) -> None:
         raise StoreError("The disk is full.")
 
-    with opened(tmp_path, OFF) as memory:
+    with open_vault(tmp_path, OFF) as memory:
         memory.save(id="old", title="Deploys run on Jenkins")
         saved = memory.save(id="kept", title="deploys run on jenkins")
         assert memory.similar(saved)

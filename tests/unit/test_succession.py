@@ -196,7 +196,7 @@ def test_merging_keeps_what_any_of_them_says(twins: Recollect) -> None:
 def test_an_id_that_was_merged_is_answered_with_the_merged_memory(twins: Recollect) -> None:
     twins.merge(["a"], into="b")
     twins.merge(["new", "b"])
-    [found] = twins.located(["a"])
+    [found] = twins.locate(["a"])
     assert (found.asked, found.memory.id) == ("a", "new")
     assert [each.id for each in twins.show(["b", "new"])] == ["new", "new"]
     twins.forget(["new"])

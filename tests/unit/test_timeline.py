@@ -1,4 +1,4 @@
-"""What was saved and changed around a memory or a moment; and lists by recency."""
+"""The timeline around a memory or a time, and lists by recency."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
         yield opened
 
 
-def told(found: Timeline) -> tuple[list[str], list[str]]:
+def ids_of(found: Timeline) -> tuple[list[str], list[str]]:
     sides = (found.before, found.after)
     before, after = ([f"{entry.what} {entry.memory.id}" for entry in side] for side in sides)
     return before, after
@@ -50,27 +50,27 @@ def test_a_memory_stands_between_what_was_saved_and_changed_before_and_after(
     found = memory.timeline("m4", limit=2)
     assert found.around is not None
     assert (found.around.id, found.at.day) == ("m4", 4)
-    assert told(found) == (["saved m2", "saved m3"], ["saved m5", "changed m1"])
+    assert ids_of(found) == (["saved m2", "saved m3"], ["saved m5", "changed m1"])
 
 
 def test_a_moment_may_be_a_time_in_words_and_a_filter_holds(memory: Recollect) -> None:
     found = memory.timeline("2026-03-04", limit=9, filter=Filter(project="shop"))
     assert found.around is None
-    assert told(found) == (["saved m2", "saved m4"], ["saved m6"])
-    assert told(memory.timeline("5d", limit=1)) == (["changed m1"], ["saved m6"])
-    assert told(memory.timeline(NOW)) == (
+    assert ids_of(found) == (["saved m2", "saved m4"], ["saved m6"])
+    assert ids_of(memory.timeline("5d", limit=1)) == (["changed m1"], ["saved m6"])
+    assert ids_of(memory.timeline(NOW)) == (
         ["saved m4", "saved m5", "changed m1", "saved m6", "saved m7"], [],
     )  # fmt: skip
 
 
 def test_later_changes_of_the_memory_itself_are_told(memory: Recollect) -> None:
-    assert told(memory.timeline("m1", limit=9))[1][-3:] == ["changed m1", "saved m6", "saved m7"]
+    assert ids_of(memory.timeline("m1", limit=9))[1][-3:] == ["changed m1", "saved m6", "saved m7"]
 
 
 def test_of_many_saved_in_one_moment_as_many_as_asked_for_are_told(memory: Recollect) -> None:
     for number in range(5):
         memory.save(id=f"same{number}", title=f"Same {number}", created_at=day(4))
-    before, after = told(memory.timeline("same2", limit=3))
+    before, after = ids_of(memory.timeline("same2", limit=3))
     assert len(before) == 3
     assert "saved same2" not in before
     assert after[0] == "saved m5"
@@ -81,7 +81,7 @@ def test_what_was_forgotten_is_left_out_and_what_was_merged_is_answered_with_its
 ) -> None:
     memory.forget(["m3"])
     memory.merge(["m5", "m6"])
-    assert "saved m3" not in told(memory.timeline("m4"))[0]
+    assert "saved m3" not in ids_of(memory.timeline("m4"))[0]
     found = memory.timeline("m6").around
     assert found is not None
     assert found.id == "m5"

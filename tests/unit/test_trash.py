@@ -42,7 +42,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Recollect]:
         yield opened
 
 
-def listed(memory: Recollect, query: str = "", filter: Filter = EVERY) -> list[str]:
+def trash_ids(memory: Recollect, query: str = "", filter: Filter = EVERY) -> list[str]:
     return [each.memory.id for each in memory.trash(query, filter)]
 
 
@@ -52,10 +52,10 @@ def test_the_last_that_was_forgotten_comes_first_with_who_and_why(
     memory.forget(["a"])
     clock.now += timedelta(days=1)
     memory.forget(["c", "b"])
-    assert listed(memory) == ["b", "c", "a"]
+    assert trash_ids(memory) == ["b", "c", "a"]
     first = memory.trash(limit=1)[0]
     assert (first.at, first.why, first.interface) == (clock.now, "forgotten", "library")
-    assert listed(memory, "", Filter(project="site")) == ["a"]
+    assert trash_ids(memory, "", Filter(project="site")) == ["a"]
     assert [each.memory.id for each in memory.trash(limit=2, after=first.place)] == ["c", "a"]
 
 
@@ -65,7 +65,7 @@ def test_the_trash_is_counted_without_a_limit(memory: Recollect) -> None:
     for query, filter in (
         ("", EVERY), ("", Filter(project="harbor")), ("noon", EVERY), ("nothing", EVERY),
     ):  # fmt: skip
-        assert memory.count_trash(query, filter) == len(listed(memory, query, filter))
+        assert memory.count_trash(query, filter) == len(trash_ids(memory, query, filter))
     assert memory.count_trash("", Filter(project="harbor")) == 2
 
 
@@ -90,29 +90,29 @@ def test_why_says_what_a_memory_was_merged_into_and_that_its_file_is_gone(
 
 def test_the_trash_is_searched(memory: Recollect) -> None:
     memory.forget(["a", "b"])
-    assert listed(memory, "when do tides turn") == ["b"]
-    assert listed(memory, "ships") == []
-    assert listed(memory, "noon", Filter(project="site")) == []
-    assert memory.selected_in_trash(query="tides") == ["b"]
-    assert memory.selected_in_trash(filter=Filter(project="site")) == ["a"]
+    assert trash_ids(memory, "when do tides turn") == ["b"]
+    assert trash_ids(memory, "ships") == []
+    assert trash_ids(memory, "noon", Filter(project="site")) == []
+    assert memory.select_in_trash(query="tides") == ["b"]
+    assert memory.select_in_trash(filter=Filter(project="site")) == ["a"]
     with pytest.raises(UserError, match="a filter or a query"):
-        memory.selected_in_trash()
+        memory.select_in_trash()
 
 
 def test_restoring_is_all_or_none(memory: Recollect) -> None:
     memory.forget(["a", "b"])
     with pytest.raises(NotFound, match="'c'"):
         memory.restore(["a", "c"])
-    assert listed(memory) == ["a", "b"]
+    assert trash_ids(memory) == ["a", "b"]
     assert [each.id for each in memory.restore(["b", "a"])] == ["b", "a"]
-    assert listed(memory) == []
+    assert trash_ids(memory) == []
 
 
 def test_emptying_purges_what_was_forgotten_and_nothing_else(memory: Recollect) -> None:
     memory.supersede("c", "a")
     memory.forget(["a", "b"])
     assert memory.empty_trash() == 2
-    assert listed(memory) == []
+    assert trash_ids(memory) == []
     assert memory.show(["c"])[0].superseded_by == "", "a link to what was purged is gone"
     assert all(finding.problem is None for finding in memory.doctor())
     with pytest.raises(NotFound):
@@ -128,15 +128,15 @@ def test_what_is_too_long_in_the_trash_is_purged_by_tidy_and_by_a_server(
     clock.now += timedelta(days=20)
     memory.forget(["b"])
     memory.tidy()
-    assert listed(memory) == ["b", "a"]
+    assert trash_ids(memory) == ["b", "a"]
     clock.now += timedelta(days=11)
     memory.tidy(dry_run=True)
-    assert listed(memory) == ["b", "a"]
+    assert trash_ids(memory) == ["b", "a"]
     memory.tidy_daily()
-    assert listed(memory) == ["b"]
+    assert trash_ids(memory) == ["b"]
     clock.now += timedelta(days=20)
     memory.tidy()
-    assert listed(memory) == []
+    assert trash_ids(memory) == []
 
 
 def test_without_the_setting_nothing_is_ever_purged(memory: Recollect, clock: Clock) -> None:
@@ -144,4 +144,4 @@ def test_without_the_setting_nothing_is_ever_purged(memory: Recollect, clock: Cl
     clock.now += timedelta(days=30_000)
     memory.tidy()
     memory.tidy_daily()
-    assert listed(memory) == ["a"]
+    assert trash_ids(memory) == ["a"]

@@ -1,4 +1,4 @@
-"""What feedback says of a memory for a query, and how alike two queries are."""
+"""Opinions on a memory for a query, and the likeness of queries."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def memory(tmp_path: Path) -> Iterator[Recollect]:
 
 READ: list[Callable[[Recollect, str], Any]] = [
     lambda memory, id: memory.show([id])[0].id,
-    lambda memory, id: memory.located([id])[0].memory.id,
+    lambda memory, id: memory.locate([id])[0].memory.id,
     lambda memory, id: memory.retrieve([id, "nobody"]).found[0].memory.id,
     lambda memory, id: memory.history(id)[0].memory.id,
     lambda memory, id: memory.timeline(id).around.id,  # type: ignore[union-attr]

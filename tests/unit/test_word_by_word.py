@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.engine import Recollect
-from recollect.present.views import SnippetView
+from recollect.present.response import SnippetView
 from recollect.settings import Embedding, Rerank, Settings
 from recollect.store.base import MOST_TOKENWISE
 from recollect.store.sqlite.store import SqliteStore
@@ -20,19 +20,19 @@ QUESTION = "what did the kids draw"
 PAINTED = "In the afternoon the children painted two boats and a lighthouse."
 
 
-def opened(folder: Path, settings: Settings = JOINT) -> Recollect:
+def open_vault(folder: Path, settings: Settings = JOINT) -> Recollect:
     return Recollect(folder / "vault.db", home=folder / "home", settings=settings)
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Recollect]:
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         memory.save(id="painted", title="Sunday", text=PAINTED)
         memory.save(id="oven", title="Kitchen", text="The oven heats slower than the label says.")
         memory.save(id="trains", title="Travel", text="Trains to the coast leave twice an hour.")
         memory.reindex()
     # Opened anew: nothing is embedded any more beside a test.
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         yield memory
 
 
@@ -79,10 +79,10 @@ def test_a_vault_of_another_model_is_searched_by_its_vectors_until_reindexed(
     tmp_path: Path,
 ) -> None:
     english = Settings(rerank=Rerank(provider="none"))
-    with opened(tmp_path, english) as memory:
+    with open_vault(tmp_path, english) as memory:
         memory.save(id="painted", title="Sunday", text=PAINTED)
         memory.reindex()
-    with opened(tmp_path) as memory:
+    with open_vault(tmp_path) as memory:
         assert memory.search(QUESTION).results[0].id == "painted"
         memory.reindex()
         assert "kids → children" in maxsim_term(memory.search(QUESTION).results[0])
@@ -146,7 +146,7 @@ def test_words_that_answer_are_marked_and_told_with_their_shares(memory: Recolle
 
 
 def test_the_reranker_is_asked_too_only_where_a_recipe_says_always(tmp_path: Path) -> None:
-    with opened(tmp_path, Settings(embedding=Embedding(model="joint"))) as memory:
+    with open_vault(tmp_path, Settings(embedding=Embedding(model="joint"))) as memory:
         memory.save(id="painted", title="Sunday", text=PAINTED)
         memory.save(id="oven", title="Kitchen", text="The oven heats slower than the label says.")
         memory.reindex()

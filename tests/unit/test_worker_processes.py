@@ -1,4 +1,4 @@
-"""Worker processes: results in order, and nothing left behind, however it ends."""
+"""Worker processes: results in order, and no process or file left, however they end."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_without_another_process_everything_is_done_here(monkeypatch: pytest.Mon
 def test_a_worker_ends_with_the_process_that_started_it() -> None:
     """Its input ends then."""
     workers = Workers(square(), 1)
-    process = workers._started()
+    process = workers._start()
     assert process is not None
     assert process.stdin is not None
     assert process.stdout is not None

@@ -25,8 +25,7 @@ from recollect.interfaces.cli.output import (
     say,
     table_lines,
 )
-from recollect.present.visible import visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, visible
 from recollect.settings import Rerank
 from recollect.settings_reading import home_folder, load_settings
 from recollect_evaluation.cache import FILE, Cache, cache_folder

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from recollect.engine import Recollect
 from recollect.errors import ProviderError, UserError
-from recollect.fuse.fusions import Rrf
+from recollect.fuse import Rrf
 from recollect.ingest.exchange import Line
 from recollect.models.active import ActiveModels
 from recollect.models.base import Embedder

@@ -20,8 +20,7 @@ from recollect.interfaces.cli.output import (
     table_lines,
 )
 from recollect.interfaces.cli.results import score_tree
-from recollect.present.visible import visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, visible
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.settings_reading import home_folder, load_settings
 from recollect_evaluation.suite import (

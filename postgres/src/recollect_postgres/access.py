@@ -14,8 +14,8 @@ from typing import Any
 from psycopg.conninfo import conninfo_to_dict
 
 from recollect.auth.access import AttemptCounts, LineLog, Statement, Value
+from recollect.deadline import may_wait
 from recollect.errors import Interrupted, StoreError
-from recollect.retry import waits
 from recollect.settings import StoreSettings
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.replica import AGAIN_S
@@ -97,7 +97,7 @@ class PostgresAccess:
         self, *statements: Statement | tuple[str, tuple[object, ...]]
     ) -> list[tuple[Any, ...]]:
         database = self._database()
-        waiting = nullcontext() if waits() else database.without_waiting()
+        waiting = nullcontext() if may_wait() else database.without_waiting()
         with waiting, database.side_transaction(READS) as connection:
             for sql, values in statements:
                 done = connection.execute(postgres_sql(sql), values)

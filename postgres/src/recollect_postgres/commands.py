@@ -15,7 +15,7 @@ from recollect.errors import UserError
 from recollect.interfaces.cli.arguments import add_json, print_help
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import progress, say
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.settings import Rerank, Settings, StoreSettings
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.vault_files import header_at

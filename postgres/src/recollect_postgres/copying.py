@@ -12,7 +12,7 @@ import msgspec
 
 from recollect.engine.searching import run_recipe
 from recollect.errors import StoreError, UserError
-from recollect.maths import parts
+from recollect.maths import batched
 from recollect.store.history import Author, Change
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.vault import SET_NOTE
@@ -125,7 +125,7 @@ class VaultTables:
         sql = self.database.sql(
             f"INSERT INTO {_name(table.name)} ({{key}}{columns}) VALUES ({{own}}{signs})"
         )
-        for some in parts(rows, AT_ONCE):
+        for some in batched(rows, AT_ONCE):
             values = [
                 tuple(
                     flag(row[name]) if name in table.flags else row[name] for name in table.columns
@@ -187,7 +187,7 @@ class VaultTables:
 
     def about(self, table: Table, memories: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yield the rows about these memories, given in the order of their keys."""
-        for some in parts(memories, AT_ONCE):
+        for some in batched(memories, AT_ONCE):
             yield from self.rows(table, "memory BETWEEN ? AND ?", some[0], some[-1])
 
 
@@ -282,7 +282,7 @@ def _copy_memories(source: VaultStore, target: VaultStore, progress: Callable[[i
         raise StoreError(f"{target.database.place} was changed since the copy was begun.")
     progress(len(done))
     change = Change("copy", Author("command line"), lambda: EPOCH)
-    for some in parts(ids[len(done) :], BATCH):
+    for some in batched(ids[len(done) :], BATCH):
         found = source.memories.find(some)
         with target.writing_many(change) as write:
             added = [(write.add(found[id].memory), found[id].forgotten_at) for id in some]
@@ -344,7 +344,7 @@ def _copy_vectors(source: VaultStore, target: VaultStore) -> int:
     used, keys, count = source.vectors.model(), VaultTables(target).keys(), 0
     for identity in sorted(models, key=lambda identity: identity != used):
         target.vectors.begin(identity, models[identity])
-        for ids in parts(keys, BATCH):
+        for ids in batched(keys, BATCH):
             found = source.vectors.read_vectors(identity, ids)
             there = target.vectors.read_vectors(identity, [*found])
             rows = [
@@ -381,7 +381,7 @@ def _content(store: VaultStore) -> dict[str, Any]:
     """Return counts, and a hash of each kind of thing."""
     tables, counted = VaultTables(store), store.counts()
     hashes = {name: sha256() for name in ("memories", "vectors")}
-    for ids in parts(sorted(tables.keys()), BATCH):
+    for ids in batched(sorted(tables.keys()), BATCH):
         found = store.memories.find(ids)
         memories = [(found[id].memory, found[id].forgotten_at) for id in ids]
         hashes["memories"].update(msgspec.json.encode(memories))

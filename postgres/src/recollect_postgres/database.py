@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 
+from recollect.deadline import may_wait
 from recollect.errors import Interrupted, StoreError
-from recollect.retry import waits
 from recollect.store.base import Stored
 from recollect.types import Degraded
 from recollect_postgres.migration import check_version, refuse_other_version
@@ -262,7 +262,7 @@ class PostgresDatabase:
 
         facts: read them with its beginning; the caller must call `facts_changed`.
         """
-        lock = LOCK if waits() else f"{LOCK} NOWAIT"
+        lock = LOCK if may_wait() else f"{LOCK} NOWAIT"
         token = os.urandom(16).hex()
         with self._transaction("", f"{WRITES}; {lock}", token, facts=facts) as connection:
             yield connection

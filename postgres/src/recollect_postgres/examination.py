@@ -9,7 +9,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from recollect.maths import parts
+from recollect.maths import batched
 from recollect.store.base import Stored
 from recollect.store.differences import earlier
 from recollect.store.history import VERSION_BYTES, WRITE_BYTES
@@ -99,7 +99,7 @@ def word_findings(connection: Connection, words: WordSegments) -> list[Finding]:
     counts: Counter[str] = Counter()
     lengths: dict[str, dict[int, int]] = {index: {} for index in WORDS}
     rows: dict[str, Counter[str]] = {index: Counter() for index in WORDS}
-    for some in parts((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
+    for some in batched((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
         texts = connection.execute(TEXTS, (some,)).fetchall()
         made = prepare([row[1:] for row in texts])
         counts.update(made.vocabulary)

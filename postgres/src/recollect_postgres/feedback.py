@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from recollect.deadline import without_waiting
 from recollect.errors import StoreError
-from recollect.retry import without_waiting
 from recollect.store.feedback import (
     EVENT,
     NARROWER,

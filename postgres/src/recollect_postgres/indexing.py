@@ -9,7 +9,7 @@ import msgspec
 
 from recollect.index import Row
 from recollect.index.segments import Documents
-from recollect.maths import parts
+from recollect.maths import batched
 from recollect.store.memory_rows import LAST, Packed, PreparedMemories
 from recollect.store.sqlite.segments.packing import fields_of, prepare
 from recollect.store.sqlite.segments.tables import AT_ONCE, WORDS, documents_of
@@ -72,7 +72,7 @@ def index(
         counts.update(ready.vocabulary)
         made.append(write_segment(connection, ready.indexes, [*added]))
     else:
-        for some in parts(sorted(added.items()), AT_ONCE):
+        for some in batched(sorted(added.items()), AT_ONCE):
             new = prepare([fields_of(memory) for _, memory in some])
             counts.update(new.vocabulary)
             made.append(write_segment(connection, new.indexes, [key for key, _ in some]))
@@ -114,7 +114,7 @@ def write_rows(connection: Connection, number: int, words: int, rows: Iterable[R
     def size(row: Row) -> int:
         return len(row[3]) + len(row[4])
 
-    for some in parts(rows, ROWS, size, BYTES):
+    for some in batched(rows, ROWS, size, BYTES):
         columns = (list(column) for column in zip(*some, strict=True))
         connection.execute(POSTINGS, (number, words, *columns))
 
@@ -123,7 +123,7 @@ def rebuild(connection: Connection) -> None:
     """Rebuild everything that is derived from words."""
     for table in DERIVED:
         connection.execute(f"DELETE FROM {table} WHERE vault = vault()")
-    for some in parts((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
+    for some in batched((key for (key,) in connection.execute(KEYS).fetchall()), AT_ONCE):
         rows = connection.execute(TEXTS, (some,)).fetchall()
         made = prepare([row[1:] for row in rows])
         write_segment(connection, made.indexes, [row[0] for row in rows])

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from recollect.hashing import topic_hash
 from recollect.store.base import AGES, ANYWHERE, Dates, Facets, Match, Stored
 from recollect.store.memory_rows import FIELDS, TIERS, Conditions, ListedMemories, as_stored
-from recollect.times import moved, to_micros
+from recollect.times import shift, to_micros
 from recollect.types import Filter, Memory, Place
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.pool import Connection
@@ -160,7 +160,7 @@ class PostgresMemories(ListedMemories):
         condition, values = where(filter, self._database)
         parts = [*(EACH.format(field=field) for field in COUNTED), TAGGED, *(AGED for _ in AGES)]
         sql = FACETS.format(condition=condition) + " UNION ALL ".join(parts)
-        ages = [part for age, span in AGES.items() for part in (age, to_micros(moved(now, -span)))]
+        ages = [part for age, span in AGES.items() for part in (age, to_micros(shift(now, -span)))]
         found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
         for field, value, count in self._database.rows(sql, *values, *ages):
             found[field][value] = count

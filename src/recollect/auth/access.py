@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
+from recollect.deadline import may_wait, retry_while_busy
 from recollect.errors import StoreError, UserError
-from recollect.files import replacing
-from recollect.retry import patiently, waits
+from recollect.files import replace_file
 
 Value = str | bytes | int | float | None
 # SQL that SQLite and PostgreSQL understand: `?` for values, `{vault}` for the condition on a vault.
@@ -151,7 +151,7 @@ class HomeAccess:
         """Run statements in one transaction; create the file if it does not exist."""
         with self._asking(create=True) as connection:
             assert connection is not None
-            connection.set_busy_timeout(BUSY_MS if waits() else 0)
+            connection.set_busy_timeout(BUSY_MS if may_wait() else 0)
             try:
                 with _transaction(connection):
                     return [_run(connection, statement) for statement in statements][-1]
@@ -204,7 +204,7 @@ class HomeAccess:
         try:
             connection.set_busy_timeout(BUSY_MS)
             # If two processes switch a new file to WAL, one of them gets BusyError at once.
-            patiently(lambda: self._prepare(connection), (apsw.BusyError,), BUSY_MS / 1000)
+            retry_while_busy(lambda: self._prepare(connection), (apsw.BusyError,), BUSY_MS / 1000)
         except BaseException:
             connection.close()
             raise
@@ -304,7 +304,7 @@ def _open_locked(file: Path, largest: int, shorten: Callable[[Path], None]) -> i
 def _halve(file: Path) -> None:
     """Keep the newer half."""
     kept = file.read_bytes()[-LARGEST_READS // 2 :]
-    with replacing(file) as stream:
+    with replace_file(file) as (_, stream):
         stream.write(kept[kept.find(b"\n") + 1 :])
 
 

@@ -25,9 +25,9 @@ from msgspec import Struct
 
 from recollect.auth.access import Access, Value
 from recollect.auth.capabilities import CAPABILITIES, EVERYTHING, OWNER, Caller
+from recollect.deadline import without_waiting
 from recollect.errors import NotFound, StoreError, UserError
-from recollect.files import locked_folder, opened_regular, write_whole
-from recollect.retry import without_waiting
+from recollect.files import locked_folder, open_regular, write_whole
 from recollect.times import from_micros, to_micros
 
 TOKEN = "rcl_"  # how a token begins
@@ -265,7 +265,7 @@ def _read(file: Path) -> tuple[str, bool]:
     """Return the file's content, and whether only this user could read it; ("", False) if there is
     no file, or it is a link."""
     try:
-        stream = opened_regular(file)
+        stream = open_regular(file)
     except OSError:
         return "", False
     if stream is None:

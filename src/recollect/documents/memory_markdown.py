@@ -28,7 +28,7 @@ from recollect.documents.document import main_title
 from recollect.documents.front_matter import OPENING, block, memory_fields, split, tag_list
 from recollect.documents.reader import structure
 from recollect.errors import UserError
-from recollect.files import opened_regular
+from recollect.files import open_regular
 from recollect.ingest.draft import DEFAULTS, FIELDS
 from recollect.times import iso
 from recollect.types import TIMES, Memory
@@ -335,7 +335,7 @@ def read_bytes(folder: Path, path: str) -> bytes:
     """Return a file's bytes; raise UserError if it cannot be read. Links are not followed, and
     pipes are not opened."""
     try:
-        stream = opened_regular(folder / path)
+        stream = open_regular(folder / path)
         if stream is None:
             raise UserError(NOT_REGULAR)
         with stream:

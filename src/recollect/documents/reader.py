@@ -22,7 +22,7 @@ from recollect.documents.parser_process import (
     Answer,
     ParserStopped,
 )
-from recollect.files import opened_regular
+from recollect.files import open_regular
 
 # `@generated`, and the comments of Go, protoc and many others.
 GENERATED = re.compile(
@@ -105,7 +105,7 @@ def _run_parser(file_type: str, text: str) -> Answer:
 def _bytes(path: Path, limit: int) -> bytes | LeftOut:
     """Return the file's content, opening it once."""
     try:
-        stream = opened_regular(path)
+        stream = open_regular(path)
     except (OSError, ValueError) as error:
         return not_opened(error)
     if stream is None:

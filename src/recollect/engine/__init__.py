@@ -1,4 +1,4 @@
-"""What can be done with a vault, a module for each topic, and `Recollect`, which offers it."""
+"""The operations on a vault, one module for each topic, and `Recollect`, which offers them."""
 
 from recollect.engine.recollect import Recollect
 

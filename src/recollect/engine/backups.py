@@ -39,7 +39,7 @@ from recollect.store.sqlite.vault_files import KeySource, header_at
 from recollect.vaults.keys import Keys
 from recollect.vaults.known import HOME
 
-# Who does this for a vault in a database.
+# Said for a vault in a database.
 BY_OPERATORS = "pg_dump and pgBackRest make backups"
 
 
@@ -52,8 +52,8 @@ class Backup(Struct, frozen=True, kw_only=True):
 
 
 class Restored(Struct, frozen=True, kw_only=True):
-    """What the vault holds now, and where the one that it was before is kept, if there was one.
-    `unlocked`: that one was locked, and this one is not."""
+    """A restored vault. `replaced`: the file that keeps the vault from before, if there was one;
+    `unlocked`: that vault was locked, and this one is not."""
 
     vault: Path
     holds: VaultSummary
@@ -72,10 +72,10 @@ def backup(
     """Copy the vault to a file, mode 0600, under the same key, while others write to it. The
     file appears when the copy is verified: SQLite's check, the number of rows, each memory.
 
-    `file` may be a folder; without it, it is `backups` beside the vault. There the name has the
-    date and the time, and `keep` removes all but that many of these backups of this vault.
+    `file` may be a folder; the default is `backups` next to the vault. In a folder the file is
+    named by date and time, and `keep` removes all but that many backups of this vault.
     """
-    database = session.in_file("`recollect backup`", BY_OPERATORS).database
+    database = session.sqlite_store("`recollect backup`", BY_OPERATORS).database
     mark = session.mark("backup")[:8]  # which vault it is of: two may share a folder
     target = Path(file) if file is not None else backup_folder(session.path)
     dated = target.is_dir()
@@ -92,15 +92,15 @@ def backup(
         holds = write_copy(source, target, name=session.path.name, progress=progress)
     session.wrote("backup")
     same = f"{session.path.stem}-{mark}"
-    removed = _rotated(target, same, keep) if keep is not None else []
+    removed = _remove_older(target, same, keep) if keep is not None else []
     return Backup(file=target, holds=holds, removed=removed)
 
 
 def check_backup(file: Path, *, environment: Mapping[str, str] = os.environ) -> VaultSummary:
-    """What the file holds, once everything in it is verified; StoreError for a damaged one. Nothing
-    is written, and the vault of the home is not needed."""
+    """Verify a backup and return what it holds; raise StoreError if it is damaged. Nothing is
+    written, and the home needs no vault."""
     home = home_folder(environment)
-    with _opened(file, Keys(load_settings(home, environment).vault, environment)) as opened:
+    with _open_verified(file, Keys(load_settings(home, environment).vault, environment)) as opened:
         return opened.summary()
 
 
@@ -110,17 +110,17 @@ def restore_vault(
     environment: Mapping[str, str] = os.environ,
     progress: Progress = lambda copied: None,
 ) -> Restored:
-    """Put a backup in the place of the home's vault, which may be missing or damaged, and keep what
-    was there. The backup is verified first. Refused while another process has the vault open."""
+    """Replace the home's vault, which may be missing or damaged, with a backup, and keep the old
+    file. The backup is verified first. Refused while another process has the vault open."""
     home = home_folder(environment)
     vault = home / "vault.db"
     settings = load_settings(home, environment)
     if settings.store.url:
-        raise UserError(NOT_IN_FILE.format(what="`restore --from`", who=BY_OPERATORS))
+        raise UserError(NOT_IN_FILE.format(what="`restore --from`", alternative=BY_OPERATORS))
     keys = Keys(settings.vault, environment)
     if vault.exists() and file.exists() and vault.samefile(file):
         raise UserError(f"{file} is the vault itself. Name a backup of it.")
-    with _opened(file, keys) as opened:
+    with _open_verified(file, keys) as opened:
         make_home(home)
         aside = path_aside(vault, "replaced")
         write = partial(write_copy, opened, check=lambda connection: None, progress=progress)
@@ -134,8 +134,8 @@ def restore_vault(
 
 
 @contextmanager
-def _opened(file: Path, keys: KeySource) -> Iterator[VaultFile]:
-    """The file, open for reading and verified."""
+def _open_verified(file: Path, keys: KeySource) -> Iterator[VaultFile]:
+    """Open the file for reading and verify it."""
     if not file.is_file():
         raise UserError(f"{file} is not a file." if file.exists() else f"There is no file {file}.")
     with as_store_errors(file), reading(file, keys) as opened:
@@ -145,7 +145,7 @@ def _opened(file: Path, keys: KeySource) -> Iterator[VaultFile]:
 
 
 def _check_target(file: Path, vault: Path) -> None:
-    """UserError where the file should not be replaced by a backup."""
+    """Raise UserError if a backup must not replace this file."""
     refuse_link(file)
     if not file.exists():
         return
@@ -155,8 +155,8 @@ def _check_target(file: Path, vault: Path) -> None:
         raise UserError(f"{file} is there and is not a backup, so it stays. Name another file.")
 
 
-def _rotated(newest: Path, name: str, keep: int) -> list[Path]:
-    """Remove the older backups whose names begin so beside this one; returns those removed."""
+def _remove_older(newest: Path, name: str, keep: int) -> list[Path]:
+    """Remove the older backups in the folder whose names begin with `name`; return their files."""
     same = re.compile(rf"{re.escape(name)}-(\d{{8}}T\d{{6}}Z)(?:-(\d+))?\.db")
     matches = [(same.fullmatch(file.name), file) for file in newest.parent.iterdir()]
     found = sorted((match[1], int(match[2] or 1), file) for match, file in matches if match)

@@ -1,28 +1,26 @@
-"""Looking through the vault without a query: lists, counts, days, everything; and what was saved
-and changed around a memory, or around a moment."""
+"""Browsing the vault without a query: lists, counts, the timeline, export."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH
-from recollect.checks import LARGEST_LIMIT, bounded, named_ids
-from recollect.engine.filters import EVERYTHING, read_filter, selection
-from recollect.engine.operations import operation
-from recollect.engine.reading import looked_up
+from recollect.checks import LARGEST_LIMIT, check_ids, check_limit
+from recollect.engine.filters import EVERYTHING, read_filter, read_selection
+from recollect.engine.operations import operation, whole_id
+from recollect.engine.reading import show
 from recollect.engine.session import Session
-from recollect.engine.whole_ids import whole_id
 from recollect.errors import NotFound, UserError
-from recollect.present.words import counted, state_json
+from recollect.present.sentences import counted, state_json
 from recollect.query.time.moments import read_time
 from recollect.store.base import Dates, Facets, Stored
 from recollect.store.feedback import FeedbackEvent
-from recollect.times import TIME_FORMS, in_utc, iso, moved
+from recollect.times import TIME_FORMS, in_utc, iso
 from recollect.types import Filter, Memory, Place, Use, about, place_of
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ Happened = Literal["saved", "changed"]
 
 
 class Overview(NamedTuple):
-    """What a vault is about."""
+    """The projects of a vault with their counts, and its newest decisions."""
 
     projects: dict[str, int]
     decisions: list[Memory]
@@ -50,24 +48,23 @@ def browse(
     newest: bool = False,
     as_of: datetime | None = None,
 ) -> list[Memory]:
-    """Memories in browsing order: core, then capture, then file, the newest first in each; with
-    `newest` the newest of all first. `after` goes on behind a memory, or behind the place where
-    it stood; `as_of` lists what there was."""
+    """List memories in browsing order: core, then capture, then file, each newest first. `newest`:
+    newest first across all tiers. `after`: continue after this memory or place. `as_of`: list the
+    memories of that time."""
     session = session.at(as_of)
     if isinstance(after, str):
-        [memory] = looked_up(session, [after])
+        [memory] = show(session, [after], opened=False)
         after = place_of(memory)
-
     with session.store.moment():
-        memories = session.held().memories
+        memories = session.vault_store().memories
         listed = memories.newest if newest else memories.browse
-        return listed(read_filter(session, filter), bounded(limit), after)
+        return listed(read_filter(session, filter), check_limit(limit), after)
 
 
 @operation(SEARCH, retry=True)
 def overview(session: Session, project: str | None, limit: int) -> Overview:
-    """The projects with their counts, most first, and the newest decisions that hold: those of
-    the project, or of all where it has none. Nothing of a locked vault."""
+    """Return the projects, largest first, and the newest valid decisions: those of the project, or
+    of all projects if it has none. Empty for a locked vault."""
     if session.store.database.locked or session.store.database.at_rest:
         return Overview({}, [])
     memories, now = session.store.memories, session.clock()
@@ -78,7 +75,7 @@ def overview(session: Session, project: str | None, limit: int) -> Overview:
 
 
 @operation(SEARCH, retry=True)
-def ending(
+def list_ending(
     session: Session,
     filter: Filter = EVERYTHING,
     limit: int = 20,
@@ -86,30 +83,31 @@ def ending(
     since: datetime | None,
     until: datetime,
 ) -> Sequence[Memory]:
-    """Memories whose validity ends between these moments; without `since` all that end until then,
-    latest first."""
+    """List memories whose validity ends between these times, soonest first; without `since`, all
+    that end before `until`, latest first."""
     return session.store.memories.expiring(
-        read_filter(session, filter), bounded(limit), since=since, until=until
+        read_filter(session, filter), check_limit(limit), since=since, until=until
     )
 
 
 @operation(SEARCH, retry=True)
-def completed_ids(session: Session, parts: Sequence[str], *, forgotten: bool = False) -> list[str]:
-    """Return each as the whole id that it is part of (see `whole_id`), or as it is. Live memories
-    come first, with `forgotten` those in the trash."""
-    known = session.store.memories.find(named_ids(parts))
-    return [part if part in known else _completed(session, part, forgotten) for part in parts]
-
-
-def _completed(session: Session, part: str, forgotten: bool) -> str:
-    whole = whole_id(session, part, forgotten=forgotten)
-    return whole if whole != part else whole_id(session, part, forgotten=not forgotten)
+def complete_ids(session: Session, parts: Sequence[str], *, forgotten: bool = False) -> list[str]:
+    """Complete partial ids (see `whole_id`); unknown ones are returned unchanged. Live memories are
+    tried first, or with `forgotten` those in the trash."""
+    known = session.store.memories.find(check_ids(parts))
+    ids = []
+    for part in parts:
+        id = part if part in known else whole_id(session, part, forgotten=forgotten)
+        if id == part and part not in known:
+            id = whole_id(session, part, forgotten=not forgotten)
+        ids.append(id)
+    return ids
 
 
 @operation(SEARCH, ADMIN)
-def marked(session: Session, marks: Collection[str]) -> dict[str, str]:
-    """The ids of memories, forgotten ones included, by their names in the audit log; those that
-    were purged have none."""
+def ids_by_mark(session: Session, marks: Collection[str]) -> dict[str, str]:
+    """Return the ids of memories, also forgotten ones, by their names in the audit log. Purged
+    memories are missing."""
     found: dict[str, str] = {}
     for id in session.store.memories.ids(forgotten=True):
         if len(found) == len(marks):
@@ -121,32 +119,31 @@ def marked(session: Session, marks: Collection[str]) -> dict[str, str]:
 
 @operation(SEARCH)
 def export(session: Session) -> Iterator[Memory]:
-    """Every memory that is live when this begins, in browsing order, as it is when its turn
-    comes; one that is forgotten meanwhile is left out."""
-    stored = _stored(session, session.store.memories.ids())
+    """Yield every live memory in browsing order. One that is forgotten meanwhile is left out."""
+    stored = _read_batches(session, session.store.memories.ids())
     return (one.memory for one in stored if not one.forgotten)
 
 
 @operation(SEARCH, DELETE)
 def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
-    """Every memory, the forgotten ones after the others, then all feedback."""
-    yield from _stored(session, session.store.memories.ids(forgotten=True))
+    """Yield every memory, forgotten ones last, then all feedback."""
+    yield from _read_batches(session, session.store.memories.ids(forgotten=True))
     yield from session.store.feedback.every()
 
 
 @operation(SEARCH, DELETE)
 def export_salvaged(session: Session) -> tuple[Iterator[Stored | FeedbackEvent], list[str]]:
-    """Everything that can be read of a damaged vault, as `export_all` gives it, and sentences
-    about what cannot. A memory that is not what was saved counts as forgotten."""
+    """Return all that can be read from a damaged vault, as `export_all` does, and sentences about
+    the rest. An altered memory counts as forgotten."""
     from recollect.store.rescue.repair import report, salvaging  # noqa: PLC0415  start-up time
 
-    store = session.in_file("Salvaging", "a backup brings back what cannot be read")
+    store = session.sqlite_store("Salvaging", "a backup brings back what cannot be read")
     with salvaging(store.database, store.database.path) as salvage:
         return salvage.export(session.clock()), salvage_notes(report(salvage))
 
 
-def _stored(session: Session, ids: Sequence[str]) -> Iterator[Stored]:
-    """These memories, each as it is when its turn comes, without those purged meanwhile."""
+def _read_batches(session: Session, ids: Sequence[str]) -> Iterator[Stored]:
+    """Read memories batch by batch; those purged meanwhile are left out."""
     for first in range(0, len(ids), EXPORT_BATCH):
         batch = ids[first : first + EXPORT_BATCH]
         found = session.store.memories.find(batch)
@@ -154,7 +151,7 @@ def _stored(session: Session, ids: Sequence[str]) -> Iterator[Stored]:
 
 
 class TimelineEntry(NamedTuple):
-    """A memory that was saved, or last changed, at that time."""
+    """A memory and the time when it was saved or last changed."""
 
     at: datetime
     what: Happened
@@ -162,8 +159,8 @@ class TimelineEntry(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """What was saved and changed before a moment and after it, oldest first. `around`: the memory
-    that was saved then, where one was asked for. `now`: when it was looked up."""
+    """The saves and changes before and after a time, oldest first. `around`: the memory saved at
+    that time, if the timeline is about one; `now`: the time of the request."""
 
     at: datetime
     around: Memory | None
@@ -180,20 +177,19 @@ def timeline(
     limit: int = LIMIT,
     filter: Filter = EVERYTHING,
 ) -> Timeline:
-    """What was saved and changed around a memory, by its id, or around a moment: at most
-    `limit` before it and as many after it. A text that is no id is a time: 2026-03-01,
-    yesterday, 7d."""
-    at, memory = _moment(session, around)
-    before = _next_to(session, at, memory, limit, filter, later=False)
-    after = _next_to(session, at, memory, limit, filter, later=True)
+    """Return what was saved and changed around a memory or a time, at most `limit` entries on each
+    side. A text that is not an id is read as a time: 2026-03-01, yesterday, 7d."""
+    at, memory = _resolve_moment(session, around)
+    before = _read_side(session, at, memory, limit, filter, later=False)
+    after = _read_side(session, at, memory, limit, filter, later=True)
     return Timeline(at, memory, tuple(reversed(before)), tuple(after), session.clock())
 
 
-def _moment(session: Session, around: str | datetime) -> tuple[datetime, Memory | None]:
+def _resolve_moment(session: Session, around: str | datetime) -> tuple[datetime, Memory | None]:
     if isinstance(around, datetime):
         return in_utc(around, "around"), None
     try:
-        [memory] = looked_up(session, [around])
+        [memory] = show(session, [around], opened=False)
     except NotFound:
         try:
             return read_time(around, session.clock(), "around"), None
@@ -205,11 +201,15 @@ def _moment(session: Session, around: str | datetime) -> tuple[datetime, Memory 
     return memory.created_at, memory
 
 
-def _next_to(
+def _read_side(
     session: Session, at: datetime, own: Memory | None, limit: int, filter: Filter, *, later: bool
 ) -> list[TimelineEntry]:
-    """The nearest first."""
-    memories, chosen, most = session.store.memories, read_filter(session, filter), bounded(limit)
+    """Return the entries on one side, nearest first."""
+    memories, chosen, most = (
+        session.store.memories,
+        read_filter(session, filter),
+        check_limit(limit),
+    )
     saved = memories.list_around(chosen, at, most + 1, field="created_at", later=later)
     changed = memories.list_around(chosen, at, most + 1, field="updated_at", later=later)
     found = [TimelineEntry(each.created_at, "saved", each) for each in saved if each != own]
@@ -219,7 +219,7 @@ def _next_to(
 
 
 def timeline_json(found: Timeline) -> dict[str, Any]:
-    """The timeline for programs."""
+    """Return the timeline for programs."""
     sides = {"before": found.before, "after": found.after}
     return {
         "at": iso(found.at),
@@ -229,18 +229,17 @@ def timeline_json(found: Timeline) -> dict[str, Any]:
 
 
 def entry_json(entry: TimelineEntry, now: datetime) -> dict[str, Any]:
-    """Return one entry for programs; `expired` and `superseded_by` where they hold."""
+    """Return one entry for programs, with `expired` and `superseded_by` if they apply."""
     memory = entry.memory
     facts = {"id": memory.id, "title": memory.title, "kind": memory.kind, "project": memory.project}
     return {"at": iso(entry.at), "what": entry.what, **facts, **state_json(memory, now)}
 
 
 @operation(SEARCH, retry=True)
-def selected(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
-    """The ids of the memories that pass the filter and hold every keyword of the query, in any
-    form, in browsing order. A search would also return what is only like it, so it is not
-    asked."""
-    chosen = selection(session, query, filter)
+def select_ids(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
+    """Return the ids of memories that pass the filter and hold every keyword of the query, in any
+    inflection, in browsing order. Unlike a search, it returns exact matches only."""
+    chosen = read_selection(session, query, filter)
     found = session.store.memories.browse(chosen, LARGEST_LIMIT)
     return [memory.id for memory in found]
 
@@ -254,49 +253,33 @@ def facets(
 ) -> Facets:
     """Count memories by project, kind, source, tag and age."""
     session = session.at(as_of)
-    return session.held().memories.facets(read_filter(session, filter), session.clock())
+    return session.vault_store().memories.facets(read_filter(session, filter), session.clock())
 
 
 @operation(SEARCH, retry=True)
 def dates(session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | None = None) -> Dates:
-    """The days on which memories were made, and on which they expire, counted."""
+    """Count memories by the day they were created and the day they expire."""
     session = session.at(as_of)
-    return session.held().memories.dates(read_filter(session, filter))
-
-
-@operation(SEARCH, retry=True)
-def expiring(
-    session: Session, filter: Filter = EVERYTHING, limit: int = 20, *, within: timedelta
-) -> Sequence[Memory]:
-    """Memories that expire within that time from now, soonest first."""
-    now = session.clock()
-    return ending(session, filter, limit, since=now, until=moved(now, within))
-
-
-@operation(SEARCH, retry=True)
-def expired(session: Session, filter: Filter = EVERYTHING, limit: int = 20) -> Sequence[Memory]:
-    """Memories that have expired, latest first."""
-    return ending(session, filter, limit, since=None, until=session.clock())
+    return session.vault_store().memories.dates(read_filter(session, filter))
 
 
 @operation(SEARCH, retry=True)
 def usage(session: Session, ids: Sequence[str]) -> dict[str, Use]:
-    """How often each of these memories was returned, opened and accepted; those that never
-    were, or are in another vault, are left out."""
-    return session.store.usage.of(named_ids(ids)) if session.settings.usage.keep else {}
+    """Return how often each memory was returned, opened and accepted. Memories without any use, or
+    in another vault, are left out."""
+    return session.store.usage.of(check_ids(ids)) if session.settings.usage.keep else {}
 
 
 @operation(SEARCH)
 def pulse(session: Session) -> tuple[int, int]:
-    """Two numbers of which one changes when somebody else writes or reads. Asking is no use of
-    the vault, and opens none that is at rest: then the first is -1. It counts for the thread
-    that asks."""
+    """Return two numbers: the first changes when another process writes, the second when one reads.
+    The first is -1 for a vault at rest, which stays closed. Compare within one thread only."""
     resting = session.store.database.at_rest
     return -1 if resting else session.store.changes(), session.audit.read_position()
 
 
 def salvage_notes(report: SalvageReport) -> list[str]:
-    """What damage cost, in sentences."""
+    """Return sentences about what was lost to damage."""
     losses = (
         (report.lost, "could not be read and {are} lost"),
         (report.altered, "{are} not what was saved, so {are} forgotten; to look at one: "

@@ -1,8 +1,8 @@
-"""Capture: what a user said outright in a session waits in the review, or is saved where the
-settings trust its form.
+"""Capture: sentences in which a user asks to keep something. They wait in the review, or are saved
+at once if the settings trust their form.
 
-Nothing is captured twice: a sentence of a session has a mark, and what the vault or the review
-already says is left out. Secrets are replaced before anything is written.
+Nothing is captured twice: each sentence of a session has a mark, and sentences that the vault or
+the review already has are left out. Secrets are redacted before anything is written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALL = "all"  # forms that are trusted
 
 
 class AgentSession(NamedTuple):
-    """Where something was said: the client, its session, and the project of its folder."""
+    """A session of a coding agent: the client, the session's id, and the project of its folder."""
 
     client: str
     id: str
@@ -39,7 +39,7 @@ class AgentSession(NamedTuple):
 
 
 class UserTurn(NamedTuple):
-    """What the user typed; `place` in the transcript, as file:line; when, where that is known."""
+    """A message of the user. `place`: file:line in the transcript; `at`: when, if known."""
 
     text: str
     place: str = ""
@@ -50,14 +50,14 @@ class UserTurn(NamedTuple):
 def capture(
     session: Session, turns: Iterable[UserTurn], said_in: AgentSession, *, late: bool = False
 ) -> int:
-    """Keep what is said outright in these turns; return how many candidates there are. `late`: a
-    process that stays does not wait for the write; what is lost of it, the transcript has."""
+    """Capture candidates from these messages and return their number. `late`: a server writes them
+    in the background; if it dies before that, the transcript still has them."""
     if not session.settings.capture.enabled:
         return 0
     found = [(turn, remark) for turn in turns for remark in remarks(clean_text(turn.text))]
     made = [_candidate(session, turn, remark, said_in) for turn, remark in found]
     if made and late:
-        session.late.do(lambda stop: _add(session, made))
+        session.tasks.run(lambda stop: _add(session, made))
     elif made:
         _add(session, made)
     return len(made)
@@ -80,7 +80,7 @@ def _candidate(
 
 
 def _add(session: Session, made: list[CapturedRemark]) -> None:
-    """Add those that are new, and where the settings trust their form, make them memories."""
+    """Add the new candidates to the review, and save those whose form the settings trust."""
     store = session.store.candidates
     known = store.find_places([each.mark for each in made])
     waiting = [(each.fields["project"], _wording(session, each)) for each in store.waiting()]
@@ -107,12 +107,13 @@ def _add(session: Session, made: list[CapturedRemark]) -> None:
 
 
 def _wording(session: Session, candidate: CapturedRemark) -> Wording:
-    """What is compared: the sentence without "please" and the like, which its title is."""
+    """Return the words to compare: those of the title, which has no "please" and the like."""
     return Wording.of((), session.store.keyword.tokens(candidate.fields["title"]))
 
 
 def _is_stored(session: Session, candidate: CapturedRemark, wording: Wording) -> bool:
-    """Whether a memory of the project, or of none, says the same: its title, its text or both."""
+    """Return whether a memory of the project, or without one, says the same in its title, its text
+    or both."""
     tokens = session.store.keyword.tokens
     for project in {candidate.fields["project"], ""}:
         ids = find_sharing_words(session.store, candidate.fields["text"], Filter(project=project))
@@ -125,16 +126,15 @@ def _is_stored(session: Session, candidate: CapturedRemark, wording: Wording) ->
 
 
 def candidate_draft(candidate: CapturedRemark) -> Draft:
-    """The memory that a candidate would be."""
+    """Return the draft of the memory that a candidate would become."""
     return make_draft({**candidate.fields, "path": candidate.place})
 
 
 def accept(session: Session, mark: bytes, changes: Mapping[str, Any]) -> Memory:
-    """Make a candidate a memory, with these changes; one that has another text gets its title from
-    that."""
+    """Save a candidate as a memory, with these changes. A new text also gives it a new title."""
     found = next((one for one in session.store.candidates.waiting() if one.mark == mark), None)
     if found is None:
-        raise NotFound("Somebody else has decided this meanwhile.")
+        raise NotFound("This was already decided by someone else.")
     changed = {name: value for name, value in changes.items() if name != "id"}
     if changed.get("text"):
         changed.setdefault("title", title_of(changed["text"]))

@@ -1,6 +1,8 @@
-"""What people say of results, and the weights that the ranking learns from it: fitted to the
-newer half of the questions, and used only if the older half, ranked again with them, has what was
-accepted at least as high."""
+"""Feedback on results, and the weights that the ranking learns from it.
+
+The weights are fitted to the newer half of the questions. They are applied only if they rank the
+accepted results of the older half at least as high as before.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ import msgspec
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH, WRITE
-from recollect.checks import named_ids
-from recollect.engine.filters import fields_of
+from recollect.checks import check_ids
+from recollect.engine.filters import read_query_fields
 from recollect.engine.operations import operation
-from recollect.engine.reading import looked_up
-from recollect.engine.searching import in_vault, prepare_search
+from recollect.engine.reading import show
+from recollect.engine.searching import prepare_search, search_vault
 from recollect.engine.session import Session
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.models.embedding_queue import embed_queries
@@ -34,28 +36,25 @@ from recollect.stages.ending import Cut
 from recollect.stages.signal_sums import Bonus
 from recollect.types import order
 
-# Each question is searched this deep, once, and ranked with the new weights: what stands further
-# down is as good as not found.
-REPLAYED = 30
-# An accepted result is compared with so many others of its question, the best.
-RIVALS = 10
+REPLAYED = 30  # results of each question that are ranked again: lower ones do not matter
+RIVALS = 10  # an accepted result is compared with this many of the best others
 
 
 @operation(WRITE, retry=True)
 def feedback(
     session: Session, query: str, id: str, *, accept: bool | None = None, undo: bool = False
 ) -> tuple[int, int]:
-    """Say whether a result was right, or take back what was said; returns how many results are
-    accepted and dismissed now. It is on the disk when this returns.
+    """Accept or dismiss a result, or take that back; return how many results are accepted and
+    dismissed now. The feedback is durable when this returns.
 
-    The same again changes nothing, and the opposite replaces what was said. `undo` with
-    `accept` takes back this and nothing else.
+    Repeating it changes nothing; the opposite replaces it. `undo` with `accept` takes back only
+    an acceptance, or only a dismissal.
     """
-    kept = fields_of(session, session.redaction.redact_query(query)).text
+    kept = read_query_fields(session, session.redaction.redact_query(query)).text
     words = normalise(kept)
     if not words:
         raise UserError("Feedback needs the query that the result answered, in words.")
-    named_ids([id])
+    check_ids([id])
     was = any(
         verdict.memory_id == id and verdict.accepted
         for verdict in session.store.feedback.on([words])
@@ -67,24 +66,24 @@ def feedback(
     elif accept is None:
         raise UserError("Say whether the result was right: accept it, or dismiss it.")
     else:
-        _check_there(session, id)
+        _check_exists(session, id)
         session.store.feedback.add(kept, id, accept, session.clock())
     session.wrote("feedback", [id])
     if was != (accept is True and not undo):
-        session.used("taken back" if was else "accepted", [id])
-    # What follows can be made up for later; what was said is on the disk.
+        session.count_use("taken back" if was else "accepted", [id])
+    # The feedback is durable; what follows may fail and is repeated later.
     with suppress(RecollectError):
         if session.models.embeds():
             embed_queries(session.store.feedback, session.models.embedder())
         if is_due(session):
-            session.late.do(partial(learn, session))
+            session.tasks.run(partial(learn, session))
     return session.store.feedback.count_standing()
 
 
-def _check_there(session: Session, id: str) -> None:
-    """NotFound where there is no such memory, or it is forgotten."""
+def _check_exists(session: Session, id: str) -> None:
+    """Raise NotFound if there is no such memory, or it is forgotten."""
     try:
-        looked_up(session, [id])
+        show(session, [id], opened=False)
     except NotFound:
         if id in session.store.memories.find([id]):
             raise NotFound(
@@ -94,14 +93,14 @@ def _check_there(session: Session, id: str) -> None:
 
 
 @operation(SEARCH, retry=True)
-def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
-    """Whether each of these memories is accepted for this query; those that nothing was said of
-    are left out."""
+def feedback_on(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
+    """Return whether each memory is accepted for this query; memories without feedback are left
+    out."""
     if not session.store.feedback.state().given:
         return {}
-    words = normalise(fields_of(session, session.redaction.redact_query(query)).text)
+    words = normalise(read_query_fields(session, session.redaction.redact_query(query)).text)
     verdicts = session.store.feedback.on([words])
-    wanted = set(named_ids(ids))
+    wanted = set(check_ids(ids))
     return {
         verdict.memory_id: verdict.accepted for verdict in verdicts if verdict.memory_id in wanted
     }
@@ -109,8 +108,8 @@ def judged(session: Session, query: str, ids: Sequence[str]) -> dict[str, bool]:
 
 @operation(SEARCH, retry=True)
 def judgements(session: Session) -> dict[str, dict[str, bool]]:
-    """The questions that have an accepted result, the newest first: what stands of which
-    memory."""
+    """Return the questions that have an accepted result, newest first, each with its memories and
+    whether they are accepted."""
     log = session.store.feedback
     asked = {normalise(event.query): event.query for event in reversed(log.every())}
     found: dict[str, dict[str, bool]] = {words: {} for words in asked}
@@ -120,18 +119,18 @@ def judgements(session: Session) -> dict[str, dict[str, bool]]:
 
 
 def gold_folder(home: Path) -> Path:
-    """The default folder of a gold set: questions that were judged apart from searches."""
+    """Return the default folder of a gold set: questions judged outside of searches."""
     return home / "gold"
 
 
 class ReplayedQuestion:
-    """A question that is searched again: the best results, each with the parts of its score by
-    name, and which of them are accepted."""
+    """A question searched again: the best results with the parts of their scores, and which of
+    them are accepted."""
 
     def __init__(self, session: Session, recipe: Recipe, query: str) -> None:
         verdicts = session.store.feedback.on([normalise(query)])
         search = prepare_search(session, query, limit=REPLAYED).search
-        found = in_vault(session, recipe, search)
+        found = search_vault(session, recipe, search)
         self._accepted = {verdict.memory_id for verdict in verdicts if verdict.accepted}
         self._parts = {
             result.id: {part.name: part.value for part in result.explain.leaves()}
@@ -139,7 +138,7 @@ class ReplayedQuestion:
         }
 
     def pairs(self) -> Iterator[dict[str, float]]:
-        """How each accepted result differs from the best of the others, part by part."""
+        """Yield the difference of each accepted result to each of the best others, by part."""
         parts = self._parts
         rivals = [id for id in parts if id not in self._accepted][:RIVALS]
         for id in self._accepted & parts.keys():
@@ -148,8 +147,8 @@ class ReplayedQuestion:
                 yield {name: parts[id].get(name, 0) - parts[rival].get(name, 0) for name in names}
 
     def reciprocal_rank(self, factors: Mapping[str, float]) -> float:
-        """That of the best accepted result, with each part times its factor, 1 where there is none.
-        Ranks count from 1; 0 where no accepted result was found."""
+        """Return the reciprocal rank of the best accepted result, or 0, with each part multiplied
+        by its factor (default 1). Ranks count from 1."""
         scores = {
             id: sum(value * factors.get(name, 1.0) for name, value in parts.items())
             for id, parts in self._parts.items()
@@ -160,7 +159,7 @@ class ReplayedQuestion:
 
 
 def is_due(session: Session) -> bool:
-    """Whether there is enough feedback that is new."""
+    """Return whether there is enough new feedback to learn from."""
     recipe, log = session.recipe(), session.store.feedback
     if recipe.feedback is None:
         return False
@@ -170,7 +169,7 @@ def is_due(session: Session) -> bool:
 
 
 def learn(session: Session, stop: Callable[[], bool]) -> None:
-    """Learn the weights of the default recipe; nothing where `stop` says so meanwhile."""
+    """Learn the weights of the default recipe, unless `stop` becomes true meanwhile."""
     recipe, log = session.recipe(), session.store.feedback
     assert recipe.feedback is not None, "it is due"
     rule, declared, asked = recipe.feedback.learning, learnable(recipe), log.questions()
@@ -183,7 +182,7 @@ def learn(session: Session, stop: Callable[[], bool]) -> None:
     older, newer = questions[: len(questions) // 2], questions[len(questions) // 2 :]
     weights = fit_weights(declared, [[*question.pairs()] for question in newer], rule.span)
     factors = {name: weights[name] / weight for name, weight in declared.items() if weight}
-    held_out, fit = (_replayed(half, factors) for half in (older, newer))
+    held_out, fit = (_replay(half, factors) for half in (older, newer))
     better = held_out.after > held_out.before or fit.after > fit.before
     lesson = Lesson(
         at=session.clock(),
@@ -198,8 +197,8 @@ def learn(session: Session, stop: Callable[[], bool]) -> None:
 
 
 def _without_feedback(recipe: Recipe) -> Recipe:
-    """The recipe's sum of channels and signals alone, which the weights are for. Feedback itself
-    would put every accepted result first."""
+    """Return the recipe with only its weighted sums: its feedback would put every accepted result
+    first."""
     stages = tuple(
         replace(stage, signals=tuple(one for one in stage.signals if one.name != "feedback"))
         for stage in recipe.stages
@@ -208,7 +207,8 @@ def _without_feedback(recipe: Recipe) -> Recipe:
     return replace(recipe, stages=(*stages, Cut()), feedback=None, deep=None)
 
 
-def _replayed(questions: Sequence[ReplayedQuestion], factors: Mapping[str, float]) -> Replay:
+def _replay(questions: Sequence[ReplayedQuestion], factors: Mapping[str, float]) -> Replay:
+    """Rank the questions' results with these factors, and compare with before."""
     ranks = [(one.reciprocal_rank({}), one.reciprocal_rank(factors)) for one in questions]
     return Replay(
         questions=len(ranks),
@@ -221,5 +221,5 @@ def _replayed(questions: Sequence[ReplayedQuestion], factors: Mapping[str, float
 
 @operation(SEARCH, retry=True)
 def opinions(session: Session) -> tuple[int, int]:
-    """How many results are accepted and dismissed now."""
+    """Return how many results are accepted and dismissed now."""
     return session.store.feedback.count_standing()

@@ -1,4 +1,4 @@
-"""Folders whose files are memories, and the mirror, a folder of files equal to the vault."""
+"""Indexed folders, and the mirror: a folder of Markdown files kept equal to the vault."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def add_folder(
     redact: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
-    """Make memories of a folder's files, or bring them up to date. `follow`: whether its
-    changes are followed from now on; None leaves that as it is."""
+    """Index a folder's files, or bring the index up to date. `follow`: whether to follow its
+    changes from now on; None keeps the current choice."""
     from recollect.folders.mirroring import STATE  # noqa: PLC0415  start-up time
 
     real = str(outside_home(existing_folder(Path(path)), session.home))
@@ -66,9 +66,8 @@ def add_instructions(
     redact: bool = True,
     dry_run: bool = False,
 ) -> tuple[list[Path], Synced]:
-    """Make core memories of a project's files of instructions (CLAUDE.md, AGENTS.md, rules of
-    Cursor and others), and follow them from now on. Returns the files and folders, and what was
-    done; with `dry_run` nothing is."""
+    """Index a project's files of instructions (CLAUDE.md, AGENTS.md, rules of Cursor and others) as
+    core memories, and follow them. Return the files and folders, and what was done."""
     from recollect.folders import FILES, FOLDERS, instruction_places  # noqa: PLC0415  start-up time
     from recollect.folders.chunk_writing import Synced  # noqa: PLC0415  start-up time
 
@@ -98,8 +97,8 @@ def add_transcripts(
     redact: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
-    """Make memories of the sessions that a coding agent keeps in a folder, turn by turn, and
-    follow them from now on. Each has the project of its working directory."""
+    """Index the sessions that a coding agent keeps in a folder, one memory per turn, and follow
+    them. Each session gets the project of its working directory."""
     from recollect.folders.transcript import transcript_type  # noqa: PLC0415  start-up time
 
     transcript_type(client)
@@ -120,8 +119,8 @@ def add_transcripts(
 
 
 def _check_apart(path: str, known: Mapping[str, Folder]) -> None:
-    """A file must not be two memories: no folder within another. Files of instructions are by
-    themselves: what holds them leaves them out."""
+    """Raise UserError if one folder is inside another, so that no file is indexed twice. Files of
+    instructions are exempt: the folder around them skips them."""
     from recollect.folders import is_instructions  # noqa: PLC0415  start-up time
 
     for other in known:
@@ -142,7 +141,7 @@ def sync_folder(
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Synced:
-    """Bring the memories of a folder up to date with its files, or with those of a `scan`."""
+    """Update the memories of a folder from its files, or from those of a `scan`."""
     from recollect.folders.sync import Sync  # noqa: PLC0415  start-up time
 
     outside_home(Path(folder.path), session.home)
@@ -162,14 +161,13 @@ def sync_folder(
 
 
 def _own_files(session: Session) -> Sequence[str]:
-    """Return the files of a vault outside of the home: a folder that holds them must not index
-    them."""
+    """Return the files of a vault outside the home, which no folder may index."""
     ends = ("", "-wal", "-shm", "-journal", LEASE, *SPOOLS)
     return [os.path.realpath(session.path) + end for end in ends]
 
 
 def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:
-    """The files that are memories by themselves, and so none of the folder that holds them."""
+    """Yield the files of instructions, which are indexed separately from the folder."""
     from recollect.folders import is_instruction_file, is_instructions  # noqa: PLC0415  start-up time
 
     for other in session.store.folders.all():
@@ -181,9 +179,8 @@ def _instruction_files(session: Session, folder: Folder) -> Iterator[str]:
 
 @operation(DELETE, ADMIN)
 def remove_folder(session: Session, path: str | os.PathLike[str], *, dry_run: bool = False) -> int:
-    """Forget the memories of a folder's files, and the folder; the files are not touched.
-    Returns how many memories that were; with `dry_run`, how many there are, and nothing is
-    done."""
+    """Forget a folder and the memories of its files, and return their number. The files are not
+    touched."""
     wanted = {str(path), os.path.realpath(path)}
     for folder in session.store.folders.all():
         if folder.path in wanted:
@@ -206,14 +203,13 @@ def follow_folders(
     tell: Callable[[str], None] = lambda sentence: None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Index changes of the followed folders as they happen, until stopped. Vectors are made in
-    the background."""
+    """Index changes of the followed folders until stopped. Vectors are made in the background."""
     from recollect.folders.watch import Follower  # noqa: PLC0415  start-up time
 
     followed: list[Folder] = []
 
     def current() -> list[Folder]:
-        # A locked vault that nobody asks is let go of: it must not be asked every second.
+        # Polling would keep a locked vault from becoming idle and locking again.
         if not followed or not session.store.database.locked:
             followed[:] = [folder for folder in session.store.folders.all() if folder.followed]
         return followed
@@ -224,31 +220,28 @@ def follow_folders(
             session.background.wake(session.store.vectors)
         return done
 
-    if session.models.embeds():  # what was read before this began may wait, too
+    if session.models.embeds():  # files indexed earlier may still need vectors
         session.background.wake(session.store.vectors)
     Follower(current, sync, tell, stop).run(ready)
 
 
 @operation(*CAPABILITIES)
 def mirror(
-    session: Session, folder: str | os.PathLike[str] | None = None, *, dry_run: bool = False
-) -> Mirrored:
-    """Bring the vault and a folder of Markdown files together, once; without a name the folder of
-    the settings. `dry_run` says what would be done, and does nothing."""
-    return _mirror(session, folder, session.interface, dry_run=dry_run)
-
-
-def _mirror(
     session: Session,
-    folder: str | os.PathLike[str] | None,
-    interface: str,
+    folder: str | os.PathLike[str] | None = None,
     *,
-    automatic: bool = False,
     dry_run: bool = False,
+    automatic: bool = False,
 ) -> Mirrored:
-    """Mirror once, as one operation of history through `interface`."""
+    """Synchronise the vault and a folder of Markdown files once, as one operation of the history.
+
+    folder: by default the one in the settings.
+    dry_run: only report.
+    automatic: a change was noticed; nobody asked for it.
+    """
     from recollect.folders.mirroring import installed_mirror  # noqa: PLC0415  start-up time
 
+    interface = "folder" if automatic else session.interface
     command = Command("mirror", WriteOperation(), interface, automatic)
     redaction = session.redaction
     return installed_mirror().mirror(
@@ -262,7 +255,7 @@ def _mirror(
 
 
 def _mirror_folder(session: Session, folder: str | os.PathLike[str] | None) -> Path:
-    """Return the folder to mirror. A name is read from the working directory, a setting from the
+    """Return the folder to mirror: relative to the working directory, or a setting relative to the
     home."""
     if not folder and not session.settings.mirror.folder:
         raise UserError("Name a folder, here or as `folder` in [mirror] of config.toml.")
@@ -277,20 +270,20 @@ def follow_mirror(
     stop: threading.Event,
     tell: Callable[[Mirrored | RecollectError], None],
 ) -> None:
-    """Mirror whenever the folder or the vault changes, until stopped. `tell` is called with what
-    was done, and once with the error that prevents it."""
+    """Mirror whenever the folder or the vault changes, until stopped. `tell` gets each result, and
+    a repeated error only once."""
     from recollect.folders.watch import folder_changes  # noqa: PLC0415  start-up time
 
     seen: int | None = None
     failed = ""
     for changed in folder_changes(_mirror_folder(session, folder), stop):
-        # A locked vault that nobody asks is let go of: it must not be asked every second.
-        asked = seen is None or not session.store.database.locked
-        if not changed and not failed and not (asked and session.store.changes() != seen):
+        # Polling would keep a locked vault from becoming idle and locking again.
+        may_poll = seen is None or not session.store.database.locked
+        if not changed and not failed and not (may_poll and session.store.changes() != seen):
             continue
         seen = session.store.changes()
         try:
-            done = _mirror(session, folder, "folder", automatic=True)
+            done = mirror(session, folder, automatic=True)
         except RecollectError as error:
             if str(error) != failed:
                 tell(error)
@@ -303,5 +296,5 @@ def follow_mirror(
 
 @operation(SEARCH, retry=True)
 def folders(session: Session) -> Sequence[Folder]:
-    """The folders whose files are memories."""
+    """List the indexed folders."""
     return session.store.folders.all()

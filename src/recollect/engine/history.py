@@ -1,8 +1,8 @@
-"""What memories were, and taking changes back, which is a change like any other; what happened
-in the vault: writes from its history, reads from the log of reads, as one list.
+"""Versions of memories, undo and redo, and the activity log: writes from the history and reads from
+the log of reads, as one list.
 
-Both are there whichever process did it, so whoever watches needs no word from any of them: it asks
-for the `pulse` again and again, which reads next to nothing, and for what is new once it changes.
+Both logs have the activity of all processes. To follow it, poll `pulse`, which is cheap, and read
+the new entries when it changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from recollect.auth.audit import NumberedRead
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
-from recollect.checks import bounded, named_ids, unknown_memory
+from recollect.checks import check_ids, check_limit, unknown_memory
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
@@ -27,17 +27,16 @@ from recollect.store.history import Author, Done, Version
 from recollect.times import from_micros, iso, minute
 from recollect.types import Memory, about
 
-MOST_OPERATIONS = 100  # that are looked at for one that can be taken back
-NAMED = 3  # memories of an entry; its count says how many there are
+MOST_OPERATIONS = 100  # searched for one that can be undone
+NAMED = 3  # memories shown for an entry
 LAST = 1 << 62
-MOST_CLIENTS = 1000  # writes that are looked through for who writes
-# Who searches letter by letter, or five times for one answer, has searched: it is one entry.
-SAME_MICROS = 10_000_000
+MOST_CLIENTS = 1000  # writes searched for names of clients
+SAME_MICROS = 10_000_000  # reads closer than this are one entry, as when someone types a query
 
 
 class Undone(NamedTuple):
-    """What was taken back or done again: an action, when it was first done, and its memories as
-    they are now. Those of `forgotten` went to the trash, those of `restored` came out of it."""
+    """An action that was undone or redone, when it was first done, and its memories as they are
+    now. Those in `forgotten` went to the trash, those in `restored` came out of it."""
 
     action: str
     at: datetime
@@ -47,12 +46,12 @@ class Undone(NamedTuple):
 
 
 def undone_json(done: Undone) -> dict[str, object]:
-    """Return for programs what was taken back."""
+    """Return for programs what was undone."""
     return {"undone": done.action} | _done_json(done)
 
 
 def redone_json(done: Undone) -> dict[str, object]:
-    """Return for programs what was done again."""
+    """Return for programs what was redone."""
     return {"redone": done.action} | _done_json(done)
 
 
@@ -70,7 +69,7 @@ Agree = Callable[[Undone], None]  # called before anything is written; raises to
 
 
 class _Step(NamedTuple):
-    """A memory, its newest version, and the one to go back to; None: it was not there."""
+    """A memory, its newest version, and the version to go back to; None: it did not exist."""
 
     id: str
     newest: Version
@@ -90,7 +89,7 @@ class _Step(NamedTuple):
 
     @property
     def done(self) -> bool:
-        """Whether the memory is so already."""
+        """Whether the memory already has this state."""
         if self.back_to is None:
             return self.was_forgotten
         return self.back_to.state == self.newest.state
@@ -100,12 +99,12 @@ class _Step(NamedTuple):
     SEARCH, retry=True, route="GET /history/{id}", as_json=versions_json, answer="VersionsJson"
 )
 def history(session: Session, id: Annotated[str, about("the memory")]) -> list[Version]:
-    """List the versions of a memory, newest first. Those of a forgotten one are for callers who may
-    bring it back."""
-    named_ids([id])
+    """List the versions of a memory, newest first. Those of a forgotten memory need the right to
+    restore it."""
+    check_ids([id])
     versions = session.store.history.of(id)
     if not versions:
-        other = session.elsewhere(id)
+        other = session.find_elsewhere(id)
         if other is not None:
             message = f"The memory {id!r} is not yours but in {other.vault!r}; ask for its history"
             raise NotFound(f"{message} there.")
@@ -136,8 +135,8 @@ def undo(
     if to is not None:
         raise UserError("Name the memory whose version it is: recollect undo ID --to VERSION")
     for done in session.store.history.operations(session.user, MOST_OPERATIONS):
-        if operation in (None, done.number) and (steps := _steps(session, done)):
-            return _taken_back(session, steps, done.action, done.at, done.number, agree)
+        if operation in (None, done.number) and (steps := _undo_steps_of(session, done)):
+            return _apply_steps(session, steps, done.action, done.at, done.number, agree)
     raise NotFound("There is nothing to undo: no change of yours is left in this vault.")
 
 
@@ -146,21 +145,21 @@ def redo(session: Session, *, agree: Agree | None = None) -> Undone:
     """Do again what the caller's last undo took back; history names it as it did the first time.
     Raises Changed, and changes nothing, where a memory was changed since."""
     for undone in session.store.history.operations(session.user, MOST_OPERATIONS, undone=True):
-        if steps := _steps(session, undone):
+        if steps := _undo_steps_of(session, undone):
             versions = session.store.history.of(steps[0].id)
             first = next((one for one in versions if one.operation == undone.undoes), None)
-            if first is None:  # only a part of an operation was taken back
-                return _taken_back(session, steps, undone.action, undone.at, None, agree, "redo")
-            return _taken_back(
+            if first is None:  # only a part of an operation was undone
+                return _apply_steps(session, steps, undone.action, undone.at, None, agree, "redo")
+            return _apply_steps(
                 session, steps, first.action, first.at, undone.number, agree,
                 first.action, first.reason, first.target,
             )  # fmt: skip
     raise NotFound("There is nothing to redo: no undo of yours is left to take back.")
 
 
-def _steps(session: Session, operation: Done) -> list[_Step]:
-    """What is left to do to take an operation back, a step for each memory."""
-    steps = [_step(session, operation, id) for id in operation.ids]
+def _undo_steps_of(session: Session, operation: Done) -> list[_Step]:
+    """Return the steps left to undo an operation, one for each memory."""
+    steps = [_undo_step(session, operation, id) for id in operation.ids]
     return [step for step in steps if not step.done]
 
 
@@ -170,7 +169,7 @@ def _undo_memory(
     try:
         versions = history(session, id)
     except NotFound as error:
-        if session.elsewhere(id) is not None:
+        if session.find_elsewhere(id) is not None:
             raise
         message = f"There is no memory {id!r}; what was purged cannot be brought back."
         raise NotFound(message, id) from error
@@ -178,39 +177,39 @@ def _undo_memory(
     if if_version is not None and newest.number != if_version:
         raise Changed(f"The memory {id!r} has changed meanwhile; look at its history again first.")
     if to is not None:
-        back_to = _numbered(versions, to)
+        back_to = _version_by_number(versions, to)
         what = f"all after version {to}"
-        return _taken_back(session, [_Step(id, newest, back_to)], what, back_to.at, None, agree)
-    place = _last_standing(versions)
-    undone = versions[place]
+        return _apply_steps(session, [_Step(id, newest, back_to)], what, back_to.at, None, agree)
+    last = _last_effective(versions)
+    undone = versions[last]
     if undone.write == 0:
         raise NotFound(f"There is nothing to undo: no earlier version of {id!r} is kept.")
-    before = versions[place + 1] if place + 1 < len(versions) else None
+    before = versions[last + 1] if last + 1 < len(versions) else None
     alone = session.store.history.alone(undone.operation)
-    return _taken_back(
+    return _apply_steps(
         session, [_Step(id, newest, before)], undone.action, undone.at,
         undone.operation if alone else None, agree,
     )  # fmt: skip
 
 
-def _last_standing(versions: Sequence[Version]) -> int:
-    """The place of the last change that was not taken back: an undo or redo stands for the version
-    whose state it brought back."""
-    place = 0
-    while versions[place].action in ("undo", "redo"):
+def _last_effective(versions: Sequence[Version]) -> int:
+    """Return the index of the last change that was not undone. An undo or redo counts as the older
+    version whose state it brought back."""
+    index = 0
+    while versions[index].action in ("undo", "redo"):
         same = (
             older
-            for older in range(place + 1, len(versions))
-            if versions[older].state == versions[place].state
+            for older in range(index + 1, len(versions))
+            if versions[older].state == versions[index].state
         )
         found = next(same, None)
         if found is None:
             break
-        place = found
-    return place
+        index = found
+    return index
 
 
-def _numbered(versions: Sequence[Version], number: int) -> Version:
+def _version_by_number(versions: Sequence[Version], number: int) -> Version:
     for version in versions:
         if version.number == number:
             return version
@@ -221,16 +220,15 @@ def _numbered(versions: Sequence[Version], number: int) -> Version:
     )
 
 
-def _step(session: Session, operation: Done, id: str) -> _Step:
-    """What taking an operation back means for a memory. Changed where it was changed since."""
+def _undo_step(session: Session, operation: Done, id: str) -> _Step:
+    """Return the step that undoes an operation for a memory; raise Changed if it was changed
+    since."""
     versions = session.store.history.of(id)
-    places = [
-        place for place, version in enumerate(versions) if version.operation == operation.number
-    ]
-    back_to = versions[places[-1] + 1] if places[-1] + 1 < len(versions) else None
+    own = [index for index, each in enumerate(versions) if each.operation == operation.number]
+    back_to = versions[own[-1] + 1] if own[-1] + 1 < len(versions) else None
     step = _Step(id, versions[0], back_to)
-    if not step.done and versions[0].state != versions[places[0]].state:
-        since = versions[places[0] - 1]
+    if not step.done and versions[0].state != versions[own[0]].state:
+        since = versions[own[0] - 1]
         raise Changed(
             f"The {operation.action} of {minute(operation.at)} cannot be undone: {id!r} was "
             f"changed since, by {since.action} on {minute(since.at)}. "
@@ -240,7 +238,7 @@ def _step(session: Session, operation: Done, id: str) -> _Step:
     return step
 
 
-def _taken_back(
+def _apply_steps(
     session: Session,
     steps: Sequence[_Step],
     action: str,
@@ -251,15 +249,15 @@ def _taken_back(
     reason: str = "",
     target: str = "",
 ) -> Undone:
-    """Bring the memories back to what they were, all or none. `action` and `at`: the change that is
-    taken back or done again; `what`, `reason` and `target`: those of the write in history."""
+    """Bring all memories back to an earlier state, or none. `action` and `at`: the change that is
+    undone or redone; `what`, `reason` and `target`: for the entry in the history."""
     moving = [step for step in steps if step.forgotten != step.was_forgotten]
     if moving:
         session.require(DELETE, action=what)
     done = Undone(
         action,
         at,
-        tuple([session.shown(step.memory) for step in steps]),
+        tuple([session.visible(step.memory) for step in steps]),
         tuple([step.id for step in moving if step.forgotten]),
         tuple([step.id for step in moving if not step.forgotten]),
     )
@@ -286,15 +284,15 @@ def _put_back(session: Session, write: Writing, step: _Step) -> None:
 
 
 class ActivityPlace(NamedTuple):
-    """A place in both logs: the number of a write, and the end of a read's line."""
+    """A position in both logs: the number of a write, and the offset at the end of a read."""
 
     write: int
     read: int
 
 
 class ActivityEntry(NamedTuple):
-    """Somebody did something with so many memories, of which a few are named; several `times` in a
-    row, where it was a read. Of writes the number, of reads where the line ends."""
+    """A write or a read of `size` memories, of which a few are in `memories`. `times`: reads in a
+    row; `write` and `read`: its position in the log, as in ActivityPlace."""
 
     at: datetime
     action: str
@@ -307,8 +305,8 @@ class ActivityEntry(NamedTuple):
 
 
 class ActivityPage(NamedTuple):
-    """Entries, newest first; `older` is the place before which there may be more, `newest` the one
-    after which everything is new."""
+    """Entries, newest first. `older`: the position to continue at, if there are more; `newest`:
+    the position after which all entries are new."""
 
     entries: list[ActivityEntry]
     older: ActivityPlace | None
@@ -325,16 +323,16 @@ def activity(
     project: str = "",
     by: str = "",
 ) -> ActivityPage:
-    """What was done before a place or after it, the newest first: everything, or what concerns
-    a project, or what was done `by` a client, an interface or a user of that name."""
-    limit, start = bounded(limit), after or ActivityPlace(0, 0)
-    # What comes while this is read is for the next time.
+    """List the activity before or after a position, newest first; only of a project, or only `by` a
+    client, interface or user of that name."""
+    limit, start = check_limit(limit), after or ActivityPlace(0, 0)
+    # Entries added while this reads are for the next page.
     last = session.store.history.log(after=start.write, before=LAST, limit=1, project="", by="")
     newest = ActivityPlace(last[0].seq if last else start.write, session.audit.read_position())
     end = before or ActivityPlace(newest.write + 1, newest.read + 1)
     entries = list(islice(merge(
-        _writes(session, start.write, end.write, limit + 1, project, by),
-        _reads(session, min(start.read, newest.read), end.read, project, by),
+        _read_writes(session, start.write, end.write, limit + 1, project, by),
+        _read_reads(session, min(start.read, newest.read), end.read, project, by),
         key=lambda entry: entry.at, reverse=True,
     ), limit + 1))  # fmt: skip
     shown = entries[:limit]
@@ -347,41 +345,42 @@ def activity(
 
 @operation(SEARCH)
 def active_clients(session: Session) -> list[str]:
-    """Who read or wrote lately: clients, or the interface where none said its name."""
+    """Return the names of clients that read or wrote lately, or of the interface for unnamed
+    ones."""
     writes = session.store.history.log(after=0, before=LAST, limit=MOST_CLIENTS, project="", by="")
     names = {write.author.client or write.author.interface for write in writes}
     reads = (one.read for one in session.audit.reads_since(0))
     return sorted(names | {read.client or read.interface for read in reads})
 
 
-def _writes(
+def _read_writes(
     session: Session, after: int, before: int, limit: int, project: str, by: str
 ) -> Iterator[ActivityEntry]:
-    """Writes, the newest first; those of one operation in a row are one entry."""
+    """Yield writes, newest first; consecutive writes of one operation are one entry."""
     found = session.store.history.log(
         after=after, before=before, limit=limit, project=project, by=by
     )
     for _, several in groupby(found, key=lambda write: write.operation):
         same = list(several)
-        memories = _named(session, [key for write in same for key in write.keys][:NAMED])
+        memories = _read_memories(session, [key for write in same for key in write.keys][:NAMED])
         size = sum(write.size for write in same)
         yield ActivityEntry(
             same[0].at, same[0].action, same[0].author, size, memories, write=same[-1].seq
         )
 
 
-def _reads(
+def _read_reads(
     session: Session, after: int, before: int, project: str, by: str
 ) -> Iterator[ActivityEntry]:
-    """Reads, the newest first."""
+    """Yield reads, newest first."""
     found = [
         one
         for one in reversed([*session.audit.reads_since(after)])
-        if one.end < before and (not by or by in _who(one)[1:])
+        if one.end < before and (not by or by in _reader(one)[1:])
     ]
-    for same in _runs(found):
+    for same in _group_reads(found):
         read = same[0].read
-        memories = _named(session, read.keys)
+        memories = _read_memories(session, read.keys)
         if project and all(memory.project != project for memory in memories):
             continue
         author = Author(read.interface, read.client, read.user)
@@ -391,31 +390,33 @@ def _reads(
         )  # fmt: skip
 
 
-def _who(one: NumberedRead) -> tuple[str, str, str, str]:
+def _reader(one: NumberedRead) -> tuple[str, str, str, str]:
     return one.read.action, one.read.interface, one.read.client, one.read.user
 
 
-def _runs(reads: Sequence[NumberedRead]) -> Iterator[list[NumberedRead]]:
-    """Reads of one kind by the same one that follow each other closely."""
-    run: list[NumberedRead] = []
-    for entry in reads:
-        if run and (_who(entry) != _who(run[-1]) or run[-1].read.at - entry.read.at > SAME_MICROS):
-            yield run
-            run = []
-        run.append(entry)
-    if run:
-        yield run
+def _group_reads(reads: Sequence[NumberedRead]) -> Iterator[list[NumberedRead]]:
+    """Yield groups of the same action by the same reader, each within SAME_MICROS of the last."""
+    group: list[NumberedRead] = []
+    for one in reads:
+        if group and (
+            _reader(one) != _reader(group[-1]) or group[-1].read.at - one.read.at > SAME_MICROS
+        ):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
 
 
-def _named(session: Session, keys: Sequence[int]) -> tuple[Memory, ...]:
-    """The memories of these keys. What was forgotten is named to who may bring it back."""
+def _read_memories(session: Session, keys: Sequence[int]) -> tuple[Memory, ...]:
+    """Return the memories of these keys; forgotten ones only if the caller may restore them."""
     found = session.store.memories.find_by_keys(keys)
     stored = [found[key] for key in keys if key in found]
-    all_of_them = session.caller.may(DELETE)
-    return tuple([one.memory for one in stored if all_of_them or not one.forgotten])
+    may_restore = session.caller.may(DELETE)
+    return tuple([one.memory for one in stored if may_restore or not one.forgotten])
 
 
 @operation(SEARCH, retry=True)
 def history_begins(session: Session) -> datetime | None:
-    """Return from when on it is known what memories were; None in a vault without any write."""
+    """Return when the kept history begins; None in a vault without any write."""
     return session.store.history.begins()

@@ -17,64 +17,58 @@ from recollect.errors import StoreError, UserError
 from recollect.ingest.draft import Draft, complete_draft, make_id
 from recollect.ingest.exchange import Line, RawLine, parse_line
 from recollect.ingest.saving import Saved, save_drafts, save_forgotten
-from recollect.maths import parts
-from recollect.present.words import counted
+from recollect.maths import batched
+from recollect.present.sentences import counted
 from recollect.secrets.redaction import SEARCHED, Redaction
 from recollect.store.base import Writing
 from recollect.store.feedback import FeedbackEvent
 from recollect.store.history import WriteOperation
 from recollect.store.memory_rows import PreparedMemories
 from recollect.store.sqlite.segments import packing
-from recollect.worker_processes import Workers, fitting
+from recollect.worker_processes import Workers, worker_count
 
-# Long enough to be quick, short enough that other writers wait little.
-IMPORT_BATCH = 2000
-SEGMENT_BATCH = 12_500  # packed memories; more at once leave fewer segments, at 340 MB a worker
-# With fewer lines, starting workers takes longer than they spare.
-FEW = 4000
+IMPORT_BATCH = 2000  # lines: fast, and other writers do not wait long
+SEGMENT_BATCH = 12_500  # packed memories; more leave fewer segments, but take 340 MB per worker
+FEW = 4000  # lines: for fewer, starting workers takes longer than it saves
 ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
-# A line to import without its secrets, and how many of each kind it had.
+# A line without its secrets, and how many of each kind were redacted.
 Cleaned = tuple[Line, Mapping[str, int]]
 
 
 class Batch(NamedTuple):
-    """Lines to save in one write. `prepared`: what a store needs of their live memories, if all of
-    them are new."""
+    """Lines to save in one write. `prepared`: index data of their live memories, for the case that
+    all of them are new."""
 
     lines: list[Cleaned]
     prepared: PreparedMemories | None = None
 
 
-def batches(
+def prepare_batches(
     lines: Iterable[RawLine | Line], redaction: Redaction, *, redact: bool
 ) -> Iterator[Batch]:
-    """The lines in order, without their secrets."""
+    """Yield the lines in order, without their secrets; many of them prepared by workers."""
     source = iter(lines)
     ahead = list(islice(source, FEW + 1))
-    clean = partial(cleaned, redaction, redact)
-    if len(ahead) <= FEW:
-        yield from map(clean, parts(ahead, IMPORT_BATCH))
-        return
-
-    workers = fitting()
+    workers = worker_count() if len(ahead) > FEW else 1
     if workers < 2:
-        yield from map(clean, parts(chain(ahead, source), IMPORT_BATCH))
+        clean = partial(redact_batch, redaction, redact)
+        yield from map(clean, batched(chain(ahead, source), IMPORT_BATCH))
         return
     ahead += islice(source, workers * SEGMENT_BATCH)
-    # Each worker gets as much, and each part is large enough to be a segment.
+    # All workers get the same amount, and each part is large enough to be a segment.
     size = min(SEGMENT_BATCH, max(IMPORT_BATCH, -(-len(ahead) // workers)))
-    ready = partial(ready_made, redaction, redact)
-    yield from Workers(ready, workers).map(parts(chain(ahead, source), size))
+    prepare = partial(prepare_batch, redaction, redact)
+    yield from Workers(prepare, workers).map(batched(chain(ahead, source), size))
 
 
-def cleaned(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
-    return Batch([_cleaned(redaction, parse_line(line), redact=redact) for line in lines])
+def redact_batch(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
+    return Batch([_redact(redaction, parse_line(line), redact=redact) for line in lines])
 
 
-def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
-    """The lines, and what a store needs of their memories: most of the work of an import. A
-    memory is looked at by itself only where one of its pieces may be of a secret."""
+def prepare_batch(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Line]) -> Batch:
+    """Redact the lines and prepare index data of their memories: most of the work of an import. A
+    memory is searched for secrets only if one of its pieces may be part of one."""
 
     def row_of(draft: Draft) -> Sequence[str]:
         return packing.fields_of(
@@ -96,15 +90,15 @@ def ready_made(redaction: Redaction, redact: bool, lines: Sequence[RawLine | Lin
         if row is not None and not (row in suspect or any(map(live[row].fields.get, unseen))):
             found.append((line, {}))
             continue
-        found.append(_cleaned(redaction, line, redact=redact))
+        found.append(_redact(redaction, line, redact=redact))
         draft = found[-1][0].draft
         if row is not None and draft is not line.draft:
             changes[row] = None if draft is None else row_of(draft)
     return Batch(found, packing.prepare(memories.with_changes(changes) if changes else memories))
 
 
-def _cleaned(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:
-    """The line without its secrets; a bad line if one cannot be replaced."""
+def _redact(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:
+    """Return the line without its secrets, or a bad line if one cannot be redacted."""
     try:
         if line.feedback is not None:
             query = redaction.redact_query(line.feedback.query)
@@ -118,8 +112,7 @@ def _cleaned(redaction: Redaction, line: Line, *, redact: bool) -> Cleaned:
 
 
 class Imported(NamedTuple):
-    """What an import did. `redacted`: how many secrets of each kind were replaced. `feedback`: how
-    much of it was added."""
+    """The result of an import. `redacted`: secrets by kind; `feedback`: the number added."""
 
     added: int
     updated: int
@@ -130,15 +123,15 @@ class Imported(NamedTuple):
 
     @property
     def changed(self) -> int:
-        """How much was written."""
+        """The number of memories and feedback events written."""
         return self.added + self.updated + self.feedback
 
     def plus(self, other: Imported) -> Imported:
         return Imported(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[operator]
 
 
-class _Undone(Exception):
-    """Ends a write that was only tried."""
+class _DryRun(Exception):
+    """Rolls back a write that was only tried."""
 
 
 @operation(WRITE)
@@ -152,14 +145,13 @@ def import_lines(
     progress: Callable[[int], None] = lambda size: None,
 ) -> Imported:
     """Save the memories and the feedback of these lines. Bad lines are reported, and the others
-    are saved. What is there already, feedback too, is not added again.
+    are saved. Feedback that is already there is not added again.
 
-    `strict`: with one bad line nothing is saved. `redact` as for `save_all`. `dry_run`: say
-    what would be done, and do nothing.
+    `strict`: save nothing if a line is bad; `redact`: see `save_all`; `dry_run`: only report.
     """
     session.models.embeds()  # as for `save_all`
     counts = Imported(0, 0, 0, [], Counter())
-    found = batches(lines, session.redaction, redact=redact)
+    found = prepare_batches(lines, session.redaction, redact=redact)
     writes: Iterable[Sequence[Batch]] = ([batch] for batch in found)
     if strict or dry_run:
         writes = [list(found)]
@@ -169,20 +161,20 @@ def import_lines(
     feedback: Counter[FeedbackEvent] = Counter()
     writing = partial(session.writing_many, "import", WriteOperation())
 
-    def saved(several: Sequence[Batch]) -> Imported:
+    def save(several: Sequence[Batch]) -> Imported:
         counts, events = Imported(0, 0, 0, [], Counter()), feedback.copy()
         prepared = None if strict or dry_run else several[0].prepared
-        with suppress(_Undone), writing(prepared=prepared) as write:
+        with suppress(_DryRun), writing(prepared=prepared) as write:
             for batch in several:
                 counts = counts.plus(_save_lines(session, write, batch, events, progress))
             if dry_run:
-                raise _Undone
+                raise _DryRun
         feedback.update(events - feedback)
         return counts
 
     for several in writes:
         try:
-            done = session.store.database.retrying(partial(saved, several))
+            done = session.store.database.retrying(partial(save, several))
         except StoreError as error:
             if not (before := counts.added + counts.updated):
                 raise
@@ -201,7 +193,7 @@ def _save_lines(
     feedback: Counter[FeedbackEvent],
     progress: Callable[[int], None],
 ) -> Imported:
-    """Save a batch; `feedback` counts what all batches so far have had."""
+    """Save a batch; `feedback` counts the events of all batches so far."""
     lines = _lines(batch)
     outcomes = [saved.outcome for saved in _save_memories(session, write, lines)]
     write.index_added(batch.prepared)

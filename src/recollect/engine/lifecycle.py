@@ -1,5 +1,4 @@
-"""What becomes of memories: several become one; what was forgotten, and the way back; policies,
-which say what becomes of captures as time passes."""
+"""Merging memories, the trash, and policies for captures that get old."""
 
 from __future__ import annotations
 
@@ -12,34 +11,33 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
-from recollect.checks import LARGEST_LIMIT, bounded, named_ids, several
-from recollect.engine.filters import EVERYTHING, selection
+from recollect.checks import LARGEST_LIMIT, as_tuple, check_ids, check_limit
+from recollect.engine.filters import EVERYTHING, read_selection
 from recollect.engine.operations import operation
 from recollect.engine.searching import prepare_search
 from recollect.engine.session import Session
-from recollect.engine.writing import changing, live
+from recollect.engine.writing import require_live, write_memories
 from recollect.errors import UserError
 from recollect.ingest.draft import complete_draft, make_draft
 from recollect.ingest.saving import relink
 from recollect.pipeline import run
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.query.time.moments import read_duration
 from recollect.settings import PolicySettings
 from recollect.store.base import Store, Stored, Writing
 from recollect.store.history import parse_keep
 from recollect.store.sqlite.store import UNKEPT, ScratchStore
 from recollect.store.upkeep import Trashed, TrashPlace
-from recollect.times import from_micros, moved, to_micros
+from recollect.times import from_micros, shift, to_micros
 from recollect.types import TEXTS, Filter, Memory, Severity, about
 
-# A search copies what was forgotten into memory, some thousand a second: the last ones.
-MOST_SEARCHED = 20_000
+MOST_SEARCHED = 20_000  # forgotten memories copied for a search, a few thousand a second
 PURGED_AT_ONCE = 1000  # so that no other writer waits long
 LAST = datetime.max.replace(tzinfo=UTC)
 NAMES = ("title", "domain", "project", "source", "space", "path")
 DAY = timedelta(days=1)
 TIDIED = "tidied"  # in `meta`: when a server last did it
-MOST_SHARE = 0.5  # of the vault: what would touch more asks first
+MOST_SHARE = 0.5  # a policy that would change a larger share of the vault needs confirmation
 DONE = {"expire": "forgotten", "archive": "archived", "cap": "archived", "purge": "purged"}
 
 
@@ -56,16 +54,16 @@ def merge(
 ) -> Memory:
     """Make one memory of several: the first, or `into`, gets what the others say beside it, and
     the others are forgotten. `show` answers their ids with it. Returns the merged memory."""
-    names = list(dict.fromkeys([*([into] if into is not None else ()), *several(ids, "ids")]))
+    names = list(dict.fromkeys([*([into] if into is not None else ()), *as_tuple(ids, "ids")]))
     if len(names) < 2:
         raise UserError("A memory cannot be merged with itself; name two or more.")
     kept, *others = names
     session.models.embeds()  # as for `save_all`
     now = session.clock()
-    with changing(session, "merge", names, target=kept) as write:
-        found = write.find(named_ids(names))
-        first, *rest = [live(found, id) for id in names]
-        fields = union(first.memory, [each.memory for each in rest], names)
+    with write_memories(session, "merge", names, target=kept) as write:
+        found = write.find(check_ids(names))
+        first, *rest = [require_live(found, id) for id in names]
+        fields = merge_fields(first.memory, [each.memory for each in rest], names)
         after = complete_draft(make_draft(fields, change=True, now=now), kept, first.memory, now)
         if after != first.memory:
             write.replace(first, after)
@@ -75,7 +73,7 @@ def merge(
         relink(write, [each for each in links if each.id not in names], kept)
     session.wrote("merge", names)
     session.embed_soon([after])
-    return session.shown(after)
+    return session.visible(after)
 
 
 @operation(SEARCH, DELETE, retry=True)
@@ -86,15 +84,15 @@ def trash(
     limit: int = 20,
     after: TrashPlace | None = None,
 ) -> list[Trashed]:
-    """What was forgotten, the last first, by whom and why; with a query what answers it, the
-    best first. It is searched by its words: a forgotten memory has no vector."""
-    limit = bounded(limit)
+    """List forgotten memories, latest first, with who forgot them and why; with a query, those that
+    answer it, best first. The search is by words: forgotten memories have no vectors."""
+    limit = check_limit(limit)
     search = prepare_search(session, query, filter=filter, limit=limit).search
     if not search.query.strip():
         return session.store.trash.list_forgotten(search.filter, limit, after)
-    recipe = session.recipe().asking_vectors("never")
+    recipe = session.recipe().with_vectors("never")
     search = replace(search, filter=replace(search.filter, archived=True))
-    with _searchable(session) as (store, found):
+    with _copy_trash(session) as (store, found):
         answer = run(
             recipe, replace(search, include_expired=True), store=store, models=session.models
         )
@@ -111,22 +109,20 @@ def count_trash(session: Session, query: str = "", filter: Filter = EVERYTHING) 
 
 
 @operation(SEARCH, DELETE, retry=True)
-def selected_in_trash(
-    session: Session, *, query: str = "", filter: Filter = EVERYTHING
-) -> list[str]:
-    """The ids of what is in the trash, as `selected` has those of live memories."""
-    chosen = selection(session, query, filter)
+def select_in_trash(session: Session, *, query: str = "", filter: Filter = EVERYTHING) -> list[str]:
+    """Return the ids of forgotten memories, selected as `select_ids` does live ones."""
+    chosen = read_selection(session, query, filter)
     if not chosen.holding:
         listed = session.store.trash.list_forgotten(chosen, LARGEST_LIMIT)
         return [each.memory.id for each in listed]
-    with _searchable(session) as (store, _):
+    with _copy_trash(session) as (store, _):
         found = store.memories.browse(replace(chosen, archived=True), LARGEST_LIMIT)
         return [memory.id for memory in found]
 
 
 @contextmanager
-def _searchable(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
-    """A vault in memory that holds what was forgotten last, to search in."""
+def _copy_trash(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
+    """Return an in-memory store of the latest forgotten memories, and these by id."""
     listed = session.store.trash.list_forgotten(EVERYTHING, MOST_SEARCHED)
     store = ScratchStore()
     try:
@@ -147,8 +143,8 @@ def purged_json(purged: int) -> dict[str, int]:
 def empty_trash(
     session: Session, *, before: datetime | None = None, automatic: bool = False
 ) -> int:
-    """Delete permanently what was forgotten, or what was forgotten before that time; return how
-    many memories that were."""
+    """Delete forgotten memories permanently, or those forgotten before a time; return their
+    number."""
     purged = 0
     while True:
         listed = session.store.trash.list_forgotten(
@@ -171,19 +167,18 @@ def empty_trash(
 
 
 def empty_old_trash(session: Session, *, automatic: bool = False) -> int:
-    """Purge what has been in the trash for longer than the setting `trash.keep` says."""
+    """Purge memories that have been in the trash for longer than the setting `trash.keep`."""
     days = session.settings.trash.keep
     if not days:
         return 0
-    before = moved(session.clock(), -timedelta(days=days))
+    before = shift(session.clock(), -timedelta(days=days))
     return empty_trash(session, before=before, automatic=automatic)
 
 
-def union(first: Memory, others: Sequence[Memory], ids: Iterable[str]) -> dict[str, Any]:
-    """The fields of the memory that all of these become. Short fields are those of the first one
-    that has them. Of texts the longest is kept, and what the others say beside it follows. It is
-    valid while any of them is, and as trusted as the most trusted; a link to one of `ids` is
-    dropped."""
+def merge_fields(first: Memory, others: Sequence[Memory], ids: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of the merged memory. Short fields come from the first memory that has
+    them. Of texts the longest is kept, followed by what others add. It is valid while any of them
+    is, and has the most trusted tier; a link to one of `ids` is dropped."""
     every = [first, *others]
     title = next((each.title for each in every if each.title), "")
     fields: dict[str, Any] = {
@@ -191,8 +186,8 @@ def union(first: Memory, others: Sequence[Memory], ids: Iterable[str]) -> dict[s
         for name in NAMES
     }
     for name in TEXTS[2:]:
-        fields[name] = _united([getattr(each, name) for each in every]) or None
-    fields["text"] = _united(_bodies(every, title)) or None
+        fields[name] = _join_texts([getattr(each, name) for each in every]) or None
+    fields["text"] = _join_texts(_bodies(every, title)) or None
     fields["tags"] = list(dict.fromkeys(tag for each in every for tag in each.tags))
     fields["kind"] = next((each.kind for each in every if each.kind != "fact"), "fact")
     levels = [each.severity for each in every]
@@ -210,30 +205,32 @@ def union(first: Memory, others: Sequence[Memory], ids: Iterable[str]) -> dict[s
 
 
 def _bodies(every: Sequence[Memory], title: str) -> list[str]:
-    """The texts, each behind its title where that is another than the one that is kept."""
+    """Return the texts, each after its title if that differs from the kept one."""
     return [
-        f"{each.title}\n{each.text}".strip() if _flat(each.title) != _flat(title) else each.text
+        f"{each.title}\n{each.text}".strip()
+        if _normalise(each.title) != _normalise(title)
+        else each.text
         for each in every
     ]
 
 
-def _united(texts: Sequence[str]) -> str:
-    """The longest of these, and each other one that says something else, in their order."""
+def _join_texts(texts: Sequence[str]) -> str:
+    """Return the longest text, followed by each other one that is not contained in it."""
     kept = max(texts, key=len, default="")
     for text in texts:
-        if _flat(text) not in _flat(kept):
+        if _normalise(text) not in _normalise(kept):
             kept = f"{kept}\n\n{text.strip()}"
     return kept
 
 
-def _flat(text: str) -> str:
-    """The text as it is compared: without case and layout."""
+def _normalise(text: str) -> str:
+    """Normalise a text for comparison: no case, single spaces."""
     return " ".join(text.casefold().split())
 
 
 class PolicyOutcome(NamedTuple):
-    """What a policy does, or would do. `asks`: it is more than half of the vault, so nothing is
-    done unless somebody says yes. `done`: whether it was."""
+    """The memories that a policy changes or would change. `asks`: they are more than half of the
+    vault, so it needs confirmation. `done`: the change was made."""
 
     name: str
     policy: PolicySettings
@@ -247,7 +244,7 @@ class PolicyOutcome(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What became of it; names no memory, so that a log can have it."""
+        """The outcome for people and logs, without the names of memories."""
         what = counted(len(self.ids), "memory")
         if not self.ids:
             return f"Policy {self.name}: nothing to do."
@@ -261,27 +258,27 @@ class PolicyOutcome(NamedTuple):
 def tidy(
     session: Session, *, dry_run: bool = False, yes: bool = False, automatic: bool = False
 ) -> list[PolicyOutcome]:
-    """Purge what is too long in the trash, remove what is too old in history, and apply every
-    policy of the settings, each in one write; `dry_run` only says what each would do. One that
-    would touch more than half of the vault is applied only with `yes`."""
+    """Purge old trash and old history, and apply every policy of the settings, each in one write.
+    `dry_run`: only report the policies. A policy that would change more than half of the vault
+    needs `yes`."""
     if not dry_run:
         empty_old_trash(session, automatic=automatic)
         keep = parse_keep(session.settings.history.keep)
         while session.store.history.compact(keep, session.clock(), whole=True):
             pass
     return [
-        _applied(session, name, dry_run=dry_run, yes=yes, automatic=automatic)
+        _apply_policy(session, name, dry_run=dry_run, yes=yes, automatic=automatic)
         for name in session.settings.policies
     ]
 
 
 @operation(WRITE, DELETE, ADMIN)
 def tidy_daily(session: Session) -> list[PolicyOutcome]:
-    """Do what `tidy` does, at most once a day for a vault, whichever server asks."""
+    """Do `tidy` at most once a day per vault, however many servers call this."""
     database, wanted = session.store.database, session.settings
     ages = wanted.policies or wanted.trash.keep or parse_keep(wanted.history.keep).days
     if not ages or database.at_rest or database.frozen:
-        return []  # a locked vault that nobody uses stays closed
+        return []  # a vault at rest stays closed
     now, reviews = session.clock(), session.store.reviews
     last = reviews.note(TIDIED)
     if last and now - from_micros(int(last)) < DAY:
@@ -290,11 +287,11 @@ def tidy_daily(session: Session) -> list[PolicyOutcome]:
     return tidy(session, automatic=True)
 
 
-def _applied(
+def _apply_policy(
     session: Session, name: str, *, dry_run: bool, yes: bool, automatic: bool
 ) -> PolicyOutcome:
     policy = session.settings.policies[name]
-    ids = tuple(matching(session, name, policy))
+    ids = tuple(find_matching(session, name, policy))
     asks = len(ids) > MOST_SHARE * session.store.vocabulary.documents()
     found = PolicyOutcome(name, policy, ids, asks, done=False)
     if dry_run or not ids or (asks and not yes):
@@ -310,8 +307,8 @@ def _applied(
     return found._replace(done=True)
 
 
-def matching(session: Session, name: str, policy: PolicySettings) -> Sequence[str]:
-    """The ids of what a policy is about now, oldest first."""
+def find_matching(session: Session, name: str, policy: PolicySettings) -> Sequence[str]:
+    """Return the ids of the memories that a policy applies to now, oldest first."""
     spares = policy.unless_useful and policy.what in ("expire", "purge")
     if (spares or policy.what == "archive") and not session.settings.usage.keep:
         raise UserError(
@@ -324,7 +321,7 @@ def matching(session: Session, name: str, policy: PolicySettings) -> Sequence[st
     session.store.usage.settle()
     if policy.what == "cap":
         return aging.list_beyond(filter, policy.most)
-    before = moved(session.clock(), -read_duration(policy.after))
+    before = shift(session.clock(), -read_duration(policy.after))
     if policy.what == "archive":
         return aging.list_unreturned(filter, before)
     if policy.what == "purge":
@@ -345,7 +342,7 @@ CHANGES: dict[str, Callable[[Writing, Stored, datetime], object]] = {
 
 
 def outcome_json(outcome: PolicyOutcome) -> dict[str, object]:
-    """What a policy does or did, for programs."""
+    """Return the outcome of a policy for programs."""
     return {
         "policy": outcome.name,
         "what": outcome.policy.what,

@@ -1,5 +1,4 @@
-"""Opening a vault for its owner: what a session is made of; the other vaults that a search spans,
-and the collections behind one's own, opened when asked."""
+"""Opening a vault: making the owner's session, and the other vaults and collections on demand."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from msgspec.structs import replace
 
 from recollect.auth.audit import Audit
 from recollect.auth.capabilities import Caller
-from recollect.checks import sayable_path
+from recollect.checks import check_path
 from recollect.context import Models
 from recollect.engine.session import Session
 from recollect.errors import StoreError, UserError
-from recollect.lifetime import LateWork, Lifetime
+from recollect.lifetime import BackgroundTasks, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.registry import Recipes
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from recollect.vaults.collections import Collections
     from recollect.vaults.federation import Federation
 
-MOST_S = 5.0  # between two looks: the key is held no longer than that beyond its time
+MOST_S = 5.0  # between two checks of the idle lock
 NOT_LOCKED = (
     "The vault {path} is not locked, so a passphrase does not protect it; lock it with `recollect "
     "vault lock`, or leave the passphrase out."
@@ -46,7 +45,8 @@ NOT_LOCKED = (
 
 
 class OtherVaults:
-    """What the settings and the working directory name beside the vault. `alone`: nothing."""
+    """The other vaults and collections named by the settings and the working directory, opened when
+    first used. `alone`: none of them."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class OtherVaults:
         self._own = own
         self._models = models
         self._alone = alone
-        self._guard = threading.RLock()  # so that several threads make one of each
+        self._lock = threading.RLock()  # several threads share one of each
 
     @property
     def federation(self) -> Federation | None:
-        """The other vaults; None where there are none."""
-        with self._guard:
+        """The other vaults, or None."""
+        with self._lock:
             return self._federation
 
     @cached_property
@@ -86,8 +86,8 @@ class OtherVaults:
 
     @property
     def collections(self) -> Collections | None:
-        """The collections; None where there are none."""
-        with self._guard:
+        """The collections, or None."""
+        with self._lock:
             return self._collections
 
     @cached_property
@@ -98,17 +98,16 @@ class OtherVaults:
 
         return Collections(self._settings.collections, self._home, self.environment)
 
-    def reached(self, caller: Caller) -> str:
-        """A vault that the caller may use: the home's own, else the first of the others; the home's
-        own if there is none."""
+    def first_visible(self, caller: Caller) -> str:
+        """Return the home's own vault, or the first other one if the caller may use only that."""
         if not caller.sees(HOME) and self.federation is not None:
             for vault in self.federation.known:
                 if caller.sees(vault.name):
                     return vault.name
         return HOME
 
-    def untrusted(self) -> Path | None:
-        """The project vault that would be searched if it were trusted."""
+    def untrusted_project(self) -> Path | None:
+        """Return the project vault that is not searched because it is not trusted."""
         return untrusted_vault(self._settings, self._home, self._own, working_folder())
 
     def close(self) -> None:
@@ -118,27 +117,26 @@ class OtherVaults:
 
 
 class IdleLock:
-    """Lets go of a locked vault that nobody asks, in a process that stays: looks now and then, in a
-    thread of its own, until it is closed.
+    """A thread that closes a locked vault and drops its key when a server has not used it for a
+    while, and then calls `sealed`.
 
-    Closing it and dropping the key is all that can be done from within: what was read stays in
-    memory that Python has freed but not cleared. `sealed` is called then; a server starts anew (see
+    Memory that Python has freed is not cleared, so the server then restarts itself (see
     `interfaces/server_processes.py`)."""
 
     def __init__(self, store: SqliteStore, idle_s: float, sealed: Callable[[], None]) -> None:
         self._store = store
         self._idle_s = idle_s
         self._sealed = sealed
-        self._over = threading.Event()
+        self._closed = threading.Event()
         threading.Thread(target=self._watch, name="recollect-idle", daemon=True).start()
 
     def _watch(self) -> None:
-        while not self._over.wait(min(MOST_S, self._idle_s / 4)):
+        while not self._closed.wait(min(MOST_S, self._idle_s / 4)):
             if self._store.seal(self._idle_s):
                 self._sealed()
 
     def close(self) -> None:
-        self._over.set()
+        self._closed.set()
 
 
 def open_session(
@@ -161,10 +159,10 @@ def open_session(
     given_settings = settings is not None
     settings = settings or load_settings(folder, environment)
     models = ActiveModels(settings, environment, lifetime)
-    file = sayable_path(Path(path) if path is not None else folder / "vault.db")
+    file = check_path(Path(path) if path is not None else folder / "vault.db")
     if path is None:
         make_home(folder)
-    # That in the settings or the environment is for the home's vault.
+    # A passphrase in the settings or the environment is for the home's vault only.
     configured = settings.vault.passphrase_file or environment.get(settings.vault.passphrase_env)
     has_passphrase = passphrase is not None or bool(path is None and configured)
     useless = UserError(NOT_LOCKED.format(path=file))
@@ -174,21 +172,24 @@ def open_session(
         file,
         settings.store if path is None else replace(settings.store, url=""),
         lifetime=lifetime,
-        keys=_keys(settings.vault, environment, passphrase, asked=at_rest),
+        keys=_make_keys(settings.vault, environment, passphrase, asked=at_rest),
         at_rest=at_rest or damaged,
     )
     if has_passphrase and not store.database.at_rest and not store.database.locked:
         store.close()
         raise useless
-    models.vault_model = partial(_vault_model, store)
+    models.vault_model = partial(_read_model, store)
     if not given_settings:
         models.newest_settings = partial(load_settings, folder, environment)
-    # One file is meant, and no other, where a path is given.
     others = OtherVaults(settings, environment, folder, file, models, alone=path is not None)
-    idle = _idle_lock(store, settings.vault, on_idle_lock) if lifetime is Lifetime.SERVER else None
-    background = BackgroundEmbedding(models.embedder, lifetime, changed=_news(store))
-    late = LateWork(lifetime)
-    # A file of its own is not the home's vault, and what is done to it is not the home's news.
+    idle = (
+        _make_idle_lock(store, settings.vault, on_idle_lock)
+        if lifetime is Lifetime.SERVER
+        else None
+    )
+    background = BackgroundEmbedding(models.embedder, lifetime, changed=_change_detector(store))
+    tasks = BackgroundTasks(lifetime)
+    # The home's audit log is only for the home's vault.
     audit = Audit(open_access_at(folder, settings.store) if path is None else None)
     return Session(
         home=folder,
@@ -198,28 +199,28 @@ def open_session(
         models=models,
         store=store,
         audit=audit,
-        clock=_clock(environment) if clock is None else lambda: in_utc(clock()),
+        clock=_make_clock(environment) if clock is None else lambda: in_utc(clock()),
         background=background,
-        late=late,
+        tasks=tasks,
         others=others,
         interface=interface,
         client=client,
         lifetime=lifetime,
-        closing=(late, others, models, background, *([] if idle is None else [idle]), audit, store),
+        closing=(tasks, others, models, background, *([idle] if idle else []), audit, store),
     )
 
 
-def _vault_model(store: VaultStore) -> str | None:
-    """The identity of the vault's model; None where the vault is at rest, or cannot be read."""
+def _read_model(store: VaultStore) -> str | None:
+    """Return the identity of the vault's model; None if the vault is at rest or unreadable."""
     with suppress(StoreError):
         return None if store.database.at_rest else store.vectors.model()
     return None
 
 
-def _keys(
+def _make_keys(
     settings: LockSettings, environment: Mapping[str, str], passphrase: str | None, *, asked: bool
 ) -> KeySource:
-    """Where the key comes from, should the vault be locked."""
+    """Return the source of the key, made only if the vault is locked."""
 
     @cache
     def source() -> KeySource:
@@ -228,8 +229,9 @@ def _keys(
     return lambda path, header: source()(path, header)
 
 
-def _news(store: VaultStore) -> Callable[[], bool]:
-    """Whether somebody has written since the last time. A vault at rest stays closed."""
+def _change_detector(store: VaultStore) -> Callable[[], bool]:
+    """Return a function that says whether the vault was written to since its last call. A vault at
+    rest stays closed."""
     seen = -1
 
     def changed() -> bool:
@@ -240,10 +242,10 @@ def _news(store: VaultStore) -> Callable[[], bool]:
     return changed
 
 
-def _idle_lock(
+def _make_idle_lock(
     store: VaultStore, settings: LockSettings, sealed: Callable[[], None]
 ) -> IdleLock | None:
-    """For a vault that is locked and a time that is set; else there is nothing to let go of."""
+    """Return the idle lock of a locked vault, if the settings have a time for it."""
     minutes = settings.idle_minutes
     if not isinstance(store, SqliteStore) or not minutes:
         return None
@@ -258,8 +260,8 @@ def make_home(home: Path) -> None:
         raise UserError(f"The home folder {home} cannot be made: {error.strerror}.") from error
 
 
-def _clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
-    """The real clock, or the one moment that RECOLLECT_NOW names."""
+def _make_clock(environment: Mapping[str, str]) -> Callable[[], datetime]:
+    """Return the real clock, or one that always says the time in RECOLLECT_NOW."""
     if environment.get("RECOLLECT_NOW"):
         moment = current_time(environment)
         return lambda: moment

@@ -1,4 +1,4 @@
-"""Memories by their ids: whole ones, what replaced them, and where they stand in files."""
+"""Reading memories by id, with what replaced them and their places in files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from posixpath import dirname, join, normpath
 from typing import Annotated, NamedTuple
 
 from recollect.auth.capabilities import DELETE, SEARCH
-from recollect.checks import is_text, named_ids, unknown_memory
-from recollect.engine.operations import operation
+from recollect.checks import check_ids, is_text, unknown_memory
+from recollect.engine.operations import operation, whole_id
 from recollect.engine.session import Session
-from recollect.engine.whole_ids import whole_id
 from recollect.errors import NotFound
-from recollect.present.visible import shown_id
+from recollect.present.sentences import shown_id
 from recollect.store.history import find_merges_until
 from recollect.store.upkeep import Trashed
 from recollect.times import day
@@ -22,30 +21,32 @@ from recollect.types import Chain, FilePlace, Filter, Memory, about
 from recollect.vaults.known import HOME, FoundMemory
 
 MOST_NEAREST = 3
-MOST_READ = 100  # ids that begin alike, of which the nearest are named
-SHORTEST = 3  # characters that ids have in common
+MOST_READ = 100  # ids with the same beginning, among which similar ones are searched
+SHORTEST = 3  # characters of that beginning
 REACH = 1  # passages on each side
 
 
 @operation(SEARCH, anywhere=True, retry=True)
 def show(
-    session: Session, ids: Sequence[str], *, federate: bool = True, as_of: datetime | None = None
+    session: Session,
+    ids: Sequence[str],
+    *,
+    federate: bool = True,
+    as_of: datetime | None = None,
+    opened: bool = True,
 ) -> list[Memory]:
-    """Whole memories, in the order asked for; without `federate` from no other vault, with
-    `as_of` as they were then. What was merged into another memory is answered with that one."""
-    return [found.memory for found in _opened(session.at(as_of), ids, federate=federate)]
+    """Return memories in the order of their ids. An id that was merged into another memory returns
+    that memory.
+
+    federate: also look in other vaults.
+    as_of: as they were then.
+    opened: count them as opened by the user.
+    """
+    return [found.memory for found in _find_memories(session.at(as_of), ids, federate, opened)]
 
 
 @operation(SEARCH, anywhere=True, retry=True)
-def looked_up(
-    session: Session, ids: Sequence[str], *, as_of: datetime | None = None
-) -> list[Memory]:
-    """Return whole memories as `show` does, without counting them as opened by the user."""
-    return [found.memory for found in _located(session.at(as_of), ids, federate=True)]
-
-
-@operation(SEARCH, anywhere=True, retry=True)
-def located(
+def locate(
     session: Session,
     ids: Sequence[str],
     *,
@@ -53,60 +54,54 @@ def located(
     as_of: datetime | None = None,
     opened: bool = True,
 ) -> list[FoundMemory]:
-    """Return memories by id, each with the name of its vault, what it replaces and what
-    replaced it. `opened`: count this as opened by the user."""
+    """Return memories as `show` does, with their vaults, what they replace and are replaced by."""
     session = session.at(as_of)
-    every = (_opened if opened else _located)(session, ids, federate=federate)
     return [
-        found._replace(chain=_chain(session, found.memory)) if found.vault == HOME else found
-        for found in every
+        found._replace(chain=_read_chain(session, found.memory)) if found.vault == HOME else found
+        for found in _find_memories(session, ids, federate, opened)
     ]
 
 
-def _opened(session: Session, ids: Sequence[str], *, federate: bool) -> list[FoundMemory]:
-    every = _located(session, ids, federate=federate)
-    session.used("opened", [found.memory.id for found in every if found.vault == HOME], "open")
-    return every
-
-
-def _located(session: Session, ids: Sequence[str], *, federate: bool) -> list[FoundMemory]:
+def _find_memories(
+    session: Session, ids: Sequence[str], federate: bool, opened: bool
+) -> list[FoundMemory]:
     found: dict[str, FoundMemory] = {}
     if session.caller.sees(HOME):
         store = session.readable_store()
-        own = store.memories.get(named_ids(ids))
+        own = store.memories.get(check_ids(ids))
         found = {id: FoundMemory(HOME, memory) for id, memory in own.items()}
         if len(found) < len(set(ids)):
-            merged = _merged(session, [id for id in ids if id not in found])
+            missing = [id for id in ids if id not in found]
+            if session.as_of is None:
+                merged = session.store.trash.find_merges(missing)
+            else:
+                merged = find_merges_until(session.store.history, missing, session.as_of)
             into = store.memories.get(list(merged.values()))
             found |= {
                 id: FoundMemory(HOME, into[kept], asked=id)
                 for id, kept in merged.items()
                 if kept in into
             }
-    for id in named_ids(ids):
+    for id in check_ids(ids):
         if id not in found:
-            elsewhere = session.elsewhere(id) if federate else None
+            elsewhere = session.find_elsewhere(id) if federate else None
             if elsewhere is None:
                 raise unknown_memory(id, session.as_of)
             found[id] = elsewhere
+    if opened:
+        own_ids = [found[id].memory.id for id in ids if found[id].vault == HOME]
+        session.count_use("opened", own_ids, "open")
     return [found[id] for id in ids]
-
-
-def _merged(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    """The memories that these were merged into, by the moment that the session reads."""
-    if session.as_of is None:
-        return session.store.trash.find_merges(ids)
-    return find_merges_until(session.store.history, ids, session.as_of)
 
 
 @operation(SEARCH, retry=True, route="GET /chain/{id}")
 def chain(session: Session, id: Annotated[str, about("the memory")]) -> Chain:
     """Return what a memory of this vault replaces, by links, and what replaced it."""
-    [found] = _located(session, [id], federate=False)
-    return _chain(session, found.memory)
+    [found] = _find_memories(session, [id], federate=False, opened=False)
+    return _read_chain(session, found.memory)
 
 
-def _chain(session: Session, memory: Memory) -> Chain:
+def _read_chain(session: Session, memory: Memory) -> Chain:
     store = session.readable_store()
     later: dict[str, Memory] = {}
     link = memory.superseded_by
@@ -126,8 +121,8 @@ def _chain(session: Session, memory: Memory) -> Chain:
 
 
 class MissingMemory(NamedTuple):
-    """An id that names no memory. `forgotten`: what it named; for callers who may bring it back.
-    `nearest`: ids that are written almost so."""
+    """An unknown id. `forgotten`: its memory in the trash, if the caller may restore it; `nearest`:
+    similar ids."""
 
     id: str
     forgotten: Trashed | None
@@ -135,7 +130,7 @@ class MissingMemory(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What became of it, or what may have been meant."""
+        """What happened to the memory, or which ids may be meant."""
         if (gone := self.forgotten) is not None:
             by = f" by {gone.by}" if gone.by else ""
             why = "" if gone.why == "forgotten" else f": {gone.why}"
@@ -145,7 +140,7 @@ class MissingMemory(NamedTuple):
 
 
 class Retrieved(NamedTuple):
-    """The memories that are there, and the ids that name none."""
+    """The memories found, and the unknown ids."""
 
     found: list[FoundMemory]
     missing: list[MissingMemory]
@@ -153,36 +148,35 @@ class Retrieved(NamedTuple):
 
 @operation(SEARCH, anywhere=True, retry=True)
 def retrieve(session: Session, ids: Sequence[str], *, as_of: datetime | None = None) -> Retrieved:
-    """The memories of these ids, as `located` has them, and those ids that name none. NotFound
-    where none of them names one."""
+    """Return memories as `locate` does, and the unknown ids; raise NotFound if all are unknown."""
     try:
-        return Retrieved(located(session, ids, as_of=as_of), [])
+        return Retrieved(locate(session, ids, as_of=as_of), [])
     except NotFound as error:
         refusal = error
     found, missing = [], []
     for id in [whole_id(session, each) for each in ids]:
         try:
-            found += located(session, [id], as_of=as_of)
+            found += locate(session, [id], as_of=as_of)
         except NotFound:
-            missing.append(_missing(session, id))
+            missing.append(_explain_missing(session, id))
     if found:
         return Retrieved(found, missing)
     sentences = [each.sentence for each in missing if each.forgotten or each.nearest]
     raise NotFound(" ".join(sentences)) if sentences else refusal
 
 
-def _missing(session: Session, id: str) -> MissingMemory:
+def _explain_missing(session: Session, id: str) -> MissingMemory:
     if not session.caller.sees(HOME) or not is_text(id):
         return MissingMemory(id, None, ())
     if session.caller.may(DELETE):
         for gone in session.store.trash.list_forgotten(Filter(among=(id,), archived=True), 1):
             return MissingMemory(id, gone, ())
-    return MissingMemory(id, None, _nearest(session, id))
+    return MissingMemory(id, None, _find_similar_ids(session, id))
 
 
-def _nearest(session: Session, id: str) -> tuple[str, ...]:
-    """Ids that begin alike, the most alike first: only those that begin with half of it, a
-    quarter, or the first few characters are read."""
+def _find_similar_ids(session: Session, id: str) -> tuple[str, ...]:
+    """Return similar ids, nearest first, among those with the same beginning: half of the id, a
+    quarter, or the first few characters."""
     for length in sorted({len(id) // 2, len(id) // 4, SHORTEST}, reverse=True):
         if length < SHORTEST:
             continue
@@ -193,7 +187,7 @@ def _nearest(session: Session, id: str) -> tuple[str, ...]:
 
 
 class FilePassages(NamedTuple):
-    """Where in its file a memory stands, and the passages before and after it."""
+    """The place of a memory in its file, and the passages before and after it."""
 
     place: FilePlace
     before: tuple[Memory, ...]
@@ -202,29 +196,30 @@ class FilePassages(NamedTuple):
 
 @operation(SEARCH, retry=True)
 def in_file(session: Session, memory: Memory) -> FilePassages | None:
-    """The surroundings of a part of a file; None for what is no part of one."""
+    """Return the passages around a part of a file; None for other memories."""
     places = session.store.folders.places([memory.id]) if memory.path else {}
     if memory.id not in places:
         return None
     file, own = places[memory.id]
     near = session.store.folders.chunks_around(file, own.number, REACH)
     found = session.store.memories.get([chunk.memory_id for chunk in near])
-    beside = [(chunk.number, found[chunk.memory_id]) for chunk in near if chunk.memory_id in found]
+    others = [(chunk.number, found[chunk.memory_id]) for chunk in near if chunk.memory_id in found]
     return FilePassages(
         FilePlace(memory.path, own.heading, own.first_line, own.last_line),
-        tuple(memory for number, memory in beside if number < own.number),
-        tuple(memory for number, memory in beside if number > own.number),
+        tuple(memory for number, memory in others if number < own.number),
+        tuple(memory for number, memory in others if number > own.number),
     )
 
 
 @operation(SEARCH, retry=True)
-def mentioned(session: Session, names: Sequence[str], *, beside: str = "") -> dict[str, str]:
-    """The memories that these names in a text lead to: by their ids, or the first part of a
-    file by its path, whole, below its folder, or seen from the file at `beside`."""
+def resolve_names(session: Session, names: Sequence[str], *, source: str = "") -> dict[str, str]:
+    """Return the ids of the memories that names in a text refer to: ids themselves, or paths of
+    files, for their first part. Paths may be absolute, relative to their indexed folder, or
+    relative to the file `source` that names them."""
     plain = [name for name in names if name and is_text(name)]
     known = session.store.memories.stamps(plain)
-    ways = {name: name for name in plain if name not in known}
-    if beside:
-        ways |= {normpath(join(dirname(beside), name)): name for name in ways}
-    files = session.store.folders.first_parts([*ways])
-    return {id: id for id in known} | {ways[path]: id for path, id in files.items()}
+    paths = {name: name for name in plain if name not in known}
+    if source:
+        paths |= {normpath(join(dirname(source), name)): name for name in paths}
+    files = session.store.folders.first_parts([*paths])
+    return {id: id for id in known} | {paths[path]: id for path, id in files.items()}

@@ -1,4 +1,4 @@
-"""The recipes there are, one's own among them, and what feedback made of their weights."""
+"""Listing and changing recipes, and the weights that feedback has taught them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Name = Annotated[str, about("the recipe")]
 
 @operation(SEARCH, anywhere=True, route="GET /recipes")
 def list_recipes(session: Session) -> RecipeList:
-    """List the recipes, and what is wrong with files that are none."""
+    """List the recipes, and what is wrong with files that cannot be read."""
     found, broken = session.recipes.readable()
     return RecipeList([RecipeFacts(**_facts(session, each)) for each in found], broken)
 
@@ -48,7 +48,7 @@ def save_recipe(
     changes: Mapping[str, object],
     replace: bool = False,
 ) -> Recipe:
-    """Save changed constants as a recipe of one's own, in `recipes/NAME.toml`."""
+    """Save changed constants as a recipe of your own, in `recipes/NAME.toml`."""
     session.recipes.save(name, extends, changes, replace=replace)
     session.wrote("save recipe")
     return session.recipes.get(name)
@@ -86,10 +86,12 @@ def _check_not_default(session: Session, name: str) -> None:
     SEARCH, retry=True, route="GET /recipes/{recipe}/learned",
     as_json=learned_json, answer=LearnedJson,
 )  # fmt: skip
-def learned(session: Session, recipe: Annotated[str | None, about("the recipe")] = None) -> Learned:
+def learned_weights(
+    session: Session, recipe: Annotated[str | None, about("the recipe")] = None
+) -> Learned:
     """Return what feedback made of the weights of a recipe, and the evidence for it."""
-    made = session.models.embeds()
-    return learned_by(session.recipe(recipe), session.store.feedback, vectors=made)
+    embeds = session.models.embeds()
+    return learned_by(session.recipe(recipe), session.store.feedback, vectors=embeds)
 
 
 @operation(
@@ -102,4 +104,4 @@ def unlearn(session: Session, recipe: Annotated[str | None, about("the recipe")]
     session.recipe(recipe)  # an unknown one changes nothing
     session.store.feedback.unlearn()
     session.wrote("unlearn")
-    return learned(session, recipe)
+    return learned_weights(session, recipe)

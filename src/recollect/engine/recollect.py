@@ -1,4 +1,4 @@
-"""What can be done with a vault: the methods of `Recollect`, which every interface calls."""
+"""`Recollect`, the class that every interface uses; its methods are the engine's operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from recollect.engine import browsing, filters, reading, searching
 from recollect.engine.opening import open_session
-from recollect.engine.operations import Later, method
+from recollect.engine.operations import LazyModule, method
 from recollect.engine.session import Session
 from recollect.lifetime import Lifetime
 from recollect.vaults.known import HOME
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from recollect.settings import Settings
 else:  # start-up time: most processes call none of their operations
     backups, capture, comparison, feedback, folders, history = map(
-        Later, ("backups", "capture", "comparison", "feedback", "folders", "history")
+        LazyModule, ("backups", "capture", "comparison", "feedback", "folders", "history")
     )
     importing, lifecycle, recipes, reviewing, upkeep, writing = map(
-        Later, ("importing", "lifecycle", "recipes", "review", "upkeep", "writing")
+        LazyModule, ("importing", "lifecycle", "recipes", "review", "upkeep", "writing")
     )
 
 
 class Recollect:
     """A vault, its settings and its models.
 
-    With no arguments it is the vault in the home folder; with a path, that file. Use it as a
-    context manager, or call `close()`. Each public method declares what its caller must be allowed
-    to do; who opens the vault may do everything.
+    Without arguments it opens the vault in the home folder; with a path, that file. Use it as a
+    context manager, or call `close()`. Each method checks the caller's capabilities; the owner who
+    opens the vault has all of them.
     """
 
     vault = HOME
@@ -71,12 +71,12 @@ class Recollect:
     ) -> None:
         """Open the vault.
 
-        `lifetime`: how long this process will use the vault. `passphrase` opens a locked vault;
-        without it the settings say where to find one, or the terminal is asked. `on_idle_lock` is
-        called when a server has closed a locked vault that nobody used for a while; `at_rest`
-        starts in that state: the first call opens the vault, and the terminal is not asked.
-        `damaged`: open the vault whatever state it is in, to repair or to salvage it. `interface`
-        and `client`: through what and with which program memories are changed; history tells.
+        lifetime: how long this process will use the vault.
+        passphrase: for a locked vault; by default from the settings or a prompt on the terminal.
+        at_rest: open the vault at the first call, without a prompt.
+        on_idle_lock: called when a server has closed an idle locked vault.
+        damaged: open the vault even if it is damaged, to repair or to salvage it.
+        interface, client: recorded in the history of changes.
         """
         self._enter(
             open_session(
@@ -99,7 +99,7 @@ class Recollect:
         self.session = replace(opened, recollect=self._on)
         self.home, self.path, self.settings = opened.home, opened.path, opened.settings
         self.recipes = opened.recipes
-        # In a file or in a database: who asks for more than `VaultStore` knows which.
+        # `Any`: callers that need more than `VaultStore` know which store it is.
         self.store: Any = opened.store
         self.audit, self.caller = opened.audit, opened.caller
 
@@ -116,9 +116,11 @@ class Recollect:
         client: str = "",
         step: Callable[[str], None] | None = None,
     ) -> Recollect:
-        """The same vault, store and models for another caller, who may do no more than this one.
-        `interface` and `client`: through what and with which program they call, for history.
-        `step`: told what is done next in long work, and may raise Cancelled."""
+        """Return the same vault for another caller, limited to this caller's capabilities.
+
+        interface, client: recorded in the history of changes.
+        step: called with the name of each step of long work; it may raise Cancelled.
+        """
         return self._on(
             replace(
                 self.session,
@@ -131,23 +133,23 @@ class Recollect:
 
     @classmethod
     def _on(cls, session: Session) -> Recollect:
-        """Return the same vault by another session; it has nothing to close."""
+        """Return a Recollect for another session of this vault, which closes nothing."""
         view = object.__new__(cls)
         view._enter(replace(session, closing=()))
         return view
 
     def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None:
-        """Forbidden, unless the caller may do all that in this vault, or `anywhere` in one of those
-        that a search spans; a refusal is noted."""
+        """Raise Forbidden, and log it, unless the caller has these capabilities in this vault, or
+        with `anywhere` in one that a search spans."""
         self.session.require(*capabilities, action=action, anywhere=anywhere)
 
     def may(self, *capabilities: str, anywhere: bool = False) -> bool:
-        """Whether `require` would let the caller pass; nothing is noted."""
+        """Return whether `require` would pass; nothing is logged."""
         return self.session.refusal(capabilities, anywhere=anywhere) is None
 
     def close(self) -> None:
-        """Close the vault. Everything acknowledged is on the disk already. On what `acting_as`
-        returned it does nothing: others use the vault, too."""
+        """Close the vault. All saved memories are already durable. Does nothing on the result of
+        `acting_as`, since others use the vault too."""
         self.session.close()
 
     def now(self) -> datetime:
@@ -155,7 +157,7 @@ class Recollect:
 
     @property
     def models(self) -> ActiveModels:
-        """The models that embed and rerank; others can be put in their place."""
+        """The models that embed and rerank; they can be replaced."""
         return self.session.models
 
     @models.setter
@@ -168,14 +170,13 @@ class Recollect:
         """Whether the vault can be searched but not written."""
         return self.session.store.database.frozen
 
-    # What can be done: each operation, with its parameters and what its caller must be allowed to
-    # do, is declared where it is done. In the class, a name is the method from its line on, so one
-    # that is also a module's, or `list`, comes last of them.
+    # The operations, declared in their modules. From its line on, a name is the method, so a method
+    # with the name of a module, or `list`, comes last.
 
     save = method(writing.save)
     save_all = method(writing.save_all)
     edit = method(writing.edit)
-    edited = method(writing.edited)
+
     edit_all = method(writing.edit_all)
     pin = method(writing.pin)
     unpin = method(writing.unpin)
@@ -201,29 +202,26 @@ class Recollect:
 
     show = method(reading.show)
     chain = method(reading.chain)
-    located = method(reading.located)
+    locate = method(reading.locate)
     retrieve = method(reading.retrieve)
-    looked_up = method(reading.looked_up)
     in_file = method(reading.in_file)
-    mentioned = method(reading.mentioned)
+    resolve_names = method(reading.resolve_names)
 
     unknown_values = method(filters.unknown_values)
 
     timeline = method(browsing.timeline)
-    selected = method(browsing.selected)
+    select_ids = method(browsing.select_ids)
     facets = method(browsing.facets)
     overview = method(browsing.overview)
     dates = method(browsing.dates)
-    expiring = method(browsing.expiring)
-    expired = method(browsing.expired)
-    ending = method(browsing.ending)
+    list_ending = method(browsing.list_ending)
     usage = method(browsing.usage)
-    completed_ids = method(browsing.completed_ids)
+    complete_ids = method(browsing.complete_ids)
     pulse = method(browsing.pulse)
     export = method(browsing.export)
     export_all = method(browsing.export_all)
     export_salvaged = method(browsing.export_salvaged)
-    marked = method(browsing.marked)
+    ids_by_mark = method(browsing.ids_by_mark)
 
     undo = method(history.undo)
     redo = method(history.redo)
@@ -235,7 +233,7 @@ class Recollect:
     merge = method(lifecycle.merge)
     trash = method(lifecycle.trash)
     count_trash = method(lifecycle.count_trash)
-    selected_in_trash = method(lifecycle.selected_in_trash)
+    select_in_trash = method(lifecycle.select_in_trash)
     empty_trash = method(lifecycle.empty_trash)
     tidy = method(lifecycle.tidy)
     tidy_daily = method(lifecycle.tidy_daily)
@@ -249,7 +247,7 @@ class Recollect:
     review = method(reviewing.review)
 
     opinions = method(feedback.opinions)
-    judged = method(feedback.judged)
+    feedback_on = method(feedback.feedback_on)
     judgements = method(feedback.judgements)
     feedback = method(feedback.feedback)
 
@@ -258,7 +256,7 @@ class Recollect:
     save_recipe = method(recipes.save_recipe)
     rename_recipe = method(recipes.rename_recipe)
     remove_recipe = method(recipes.remove_recipe)
-    learned = method(recipes.learned)
+    learned_weights = method(recipes.learned_weights)
     unlearn = method(recipes.unlearn)
 
     backup = method(backups.backup)
@@ -271,7 +269,7 @@ class Recollect:
     configuration = method(upkeep.configuration)
     measure = method(upkeep.measure)
     unlock = method(upkeep.unlock)
-    configured = method(upkeep.configured)
+    list_settings = method(upkeep.list_settings)
     known_places = method(upkeep.known_places)
     warm_up = method(upkeep.warm_up)
     embed_now = method(upkeep.embed_now)

@@ -1,9 +1,8 @@
-"""The review: what wants a decision, one item at a time, and what becomes of it.
+"""The review: items that need a decision, and carrying the decisions out.
 
-An item's id follows from its kind and its memories, so that a person, a script and an agent mean
-the same one. What was decided holds for the memories as they were: when one of them changes, the
-item comes back. Each kind of item has a function in KINDS, which reads the vault as it is and knows
-nothing of what was decided.
+An item's id is a hash of its kind and its memories' ids, so it is the same for everyone. A decision
+holds until one of the memories changes; then the item comes back. Each kind of item has a function
+in KINDS that finds its items; decisions are applied afterwards.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ import msgspec
 from msgspec import Meta
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
-from recollect.checks import bounded
-from recollect.engine.browsing import ending
+from recollect.checks import check_limit
+from recollect.engine.browsing import list_ending
 from recollect.engine.capture import accept, candidate_draft
-from recollect.engine.comparison import compared
+from recollect.engine.comparison import compare_all
 from recollect.engine.filters import EVERYTHING
 from recollect.engine.lifecycle import merge, tidy
 from recollect.engine.operations import operation
@@ -30,68 +29,83 @@ from recollect.engine.writing import edit_all, forget, supersede_all
 from recollect.errors import NotFound, StoreError, UserError
 from recollect.hashing import content_digest
 from recollect.ingest.draft import complete_draft
-from recollect.memory_json import memory_json, revision
-from recollect.times import day, moved, to_micros
+from recollect.memory_json import revision
+from recollect.times import day, shift, to_micros
 from recollect.types import Choice, Memory, ReviewKind, about
 
-REVIEW_LIMIT = 20  # items that want a decision
+REVIEW_LIMIT = 20  # items
 SOON = timedelta(days=7)
 UNUSED = timedelta(days=90)
-SAID_SURE = 0.9  # so large a share of what is captured is worth keeping, by bench_capture.py
-MOST = 1_000  # of a kind: more than anybody decides in one go
+SAID_SURE = 0.9  # the share of captured sentences worth keeping, by bench_capture.py
+MOST = 1_000  # items of a kind: more than a person decides in one session
 NOTE = "secrets_looked_for"  # in `meta`
 AT_ONCE = 5_000  # memories: a second of work
 MOST_NOTED = 1_000
-OFTEN = 100  # changed memories: they need not all be read again the next time
+OFTEN = 100  # memories read, after which the progress is saved even if nothing was found
 LATER = timedelta(days=7)
 LATER_SAID = "It comes back in a week."
-PROPOSED = "proposed "  # before a decision that nobody has made yet
+PROPOSED = "proposed "  # prefix of a decision that an agent proposed
+
+
+# The decisions for each kind of item, the suggested one first; and for items that only inform.
+CHOICES: dict[ReviewKind, tuple[Choice, ...]] = {
+    "candidate": ("keep", "edit", "forget", "later"),
+    "secret": ("edit", "forget", "keep", "later"),
+    "contradiction": ("supersede", "merge", "forget", "edit", "keep", "later"),
+    "duplicate": ("merge", "supersede", "forget", "edit", "keep", "later"),
+    "expired": ("forget", "edit", "keep", "later"),
+    "expiring": ("keep", "edit", "forget", "later"),
+    "unused": ("forget", "edit", "keep", "later"),
+    "policy": ("keep", "later"),
+}
+NOTICED: tuple[Choice, ...] = ("keep", "later")
 
 
 class Found(NamedTuple):
-    """Something that wants a decision. `ids`: the memories it is about; of duplicates the one to
-    keep first, of contradictions the older first. `suggested`: what most people would do."""
+    """An item before decisions are applied. `ids`: its memories; of duplicates the one to keep
+    first, of contradictions the older first."""
 
     kind: ReviewKind
     ids: tuple[str, ...]
     why: str
-    suggested: Choice
-    choices: tuple[Choice, ...]
     sure: float = 1.0
-    name: str = ""  # what it is about, where that is no memory
-    memories: tuple[Memory, ...] = ()  # what would become one
+    name: str = ""  # identifies an item without memories
+    memories: tuple[Memory, ...] = ()  # unsaved ones: what a candidate would become
+    only_notice: bool = False  # the memories cannot be changed here
 
     @property
     def id(self) -> str:
         named = "\0".join((self.kind, self.name, *sorted(self.ids)))
         return f"{self.kind}-{content_digest(named, 5).hex()}"
 
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        return NOTICED if self.only_notice else CHOICES[self.kind]
 
-def candidates(session: Session) -> Iterator[Found]:
-    """What a user said in a session that may be worth keeping."""
-    choices: tuple[Choice, ...] = ("keep", "edit", "forget", "later")
+    @property
+    def suggested(self) -> Choice:
+        """The default choice."""
+        return "later" if self.kind == "policy" else self.choices[0]
+
+
+def find_candidates(session: Session) -> Iterator[Found]:
+    """Find captured sentences that may be worth keeping."""
     for each in session.store.candidates.waiting():
         why = f'Said in {each.client}, in the form "{each.form}": {each.place or each.session}.'
-        found = Found("candidate", (), why, "keep", choices, SAID_SURE, each.mark.hex())
+        found = Found("candidate", (), why, SAID_SURE, each.mark.hex())
         proposal = candidate_draft(each)
         yield found._replace(memories=(complete_draft(proposal, found.id, None, each.at),))
 
 
-def secrets(session: Session) -> Iterator[Found]:
-    for secret in late_secrets(session):
-        why = f"It holds what looks like a secret: {', '.join(secret.kinds)}."
-        yield Found("secret", (secret.id,), why, "edit", ("edit", "forget", "keep", "later"))
+def find_secret_items(session: Session) -> Iterator[Found]:
+    for id, kinds in find_secrets(session).items():
+        why = f"It holds what looks like a secret: {', '.join(kinds)}."
+        yield Found("secret", (id,), why)
 
 
-class LateSecret(NamedTuple):
-    """A memory, and the kinds of secrets in it."""
-
-    id: str
-    kinds: tuple[str, ...]
-
-
-class Looked(msgspec.Struct):
-    """How far the look came: up to this key, at this time, by these rules."""
+class SecretScan(msgspec.Struct):
+    """How far the scan for secrets came: up to this key, at this time, with these rules; and the
+    ids of memories with secrets."""
 
     rules: str = ""
     key: int = 0
@@ -99,109 +113,104 @@ class Looked(msgspec.Struct):
     found: list[str] = msgspec.field(default_factory=list)
 
 
-def late_secrets(session: Session) -> list[LateSecret]:
-    """Memories with secrets, saved before a rule for them existed, or with redaction off: those
-    found so far, after a look at the next memories. A look goes on where the last one stopped, by
-    the memories' keys; what changed since then it reads again. With other rules it begins anew.
-    What was found is noted in the vault by id, and checked each time it is shown."""
+def find_secrets(session: Session) -> dict[str, tuple[str, ...]]:
+    """Scan the next memories for secrets that were saved before a rule for them existed, or with
+    redaction off. Return the ids of all found so far with the kinds of secrets.
+
+    A scan continues where the last one stopped, by the memories' keys, and reads changed memories
+    again. New rules restart it. The ids found are saved in the vault and checked every time."""
     if not session.settings.secrets.redact:
-        return []
+        return {}
     reviews, redaction = session.store.reviews, session.redaction
     noted = reviews.note(NOTE)
-    looked = msgspec.json.decode(noted, type=Looked) if noted else Looked()
-    if looked.rules != redaction.rules:
-        looked = Looked(redaction.rules)
-    keys = reviews.list_unchecked(looked.key, looked.at, AT_ONCE)
-    ids = dict.fromkeys([*looked.found, *(id for _, id in keys)])
-    found = [
-        LateSecret(memory.id, kinds)
+    last = msgspec.json.decode(noted, type=SecretScan) if noted else SecretScan()
+    if last.rules != redaction.rules:
+        last = SecretScan(redaction.rules)
+    keys = reviews.list_unchecked(last.key, last.at, AT_ONCE)
+    ids = dict.fromkeys([*last.found, *(id for _, id in keys)])
+    found = {
+        memory.id: kinds
         for memory in session.store.memories.get(list(ids)).values()
         if (kinds := tuple(redaction.redact_memory(memory)[1]))
-    ]
-    now = Looked(
+    }
+    scan = SecretScan(
         redaction.rules,
-        max([looked.key, *(key for key, _ in keys)]),
+        max([last.key, *(key for key, _ in keys)]),
         to_micros(session.clock()),
-        [secret.id for secret in found[:MOST_NOTED]],
+        list(found)[:MOST_NOTED],
     )
-    if (now.key, now.found) != (looked.key, looked.found) or len(keys) > OFTEN:
-        with suppress(StoreError):  # a vault that cannot be written to is looked through again
-            reviews.set_note(NOTE, msgspec.json.encode(now).decode())
+    if (scan.key, scan.found) != (last.key, last.found) or len(keys) > OFTEN:
+        with suppress(StoreError):  # a read-only vault is scanned again next time
+            reviews.set_note(NOTE, msgspec.json.encode(scan).decode())
     return found
 
 
-def contradictions(session: Session) -> Iterator[Found]:
-    choices: tuple[Choice, ...] = ("supersede", "merge", "forget", "edit", "keep", "later")
-    for older, newer in compared(session).contradictions:
-        why = "The newer one seems to replace the older one."
-        yield Found("contradiction", (older, newer), why, "supersede", choices, 0.8)
+def find_contradictions(session: Session) -> Iterator[Found]:
+    for pair in compare_all(session).contradictions:
+        yield Found("contradiction", pair, "The newer one seems to replace the older one.", 0.8)
 
 
-def duplicates(session: Session) -> Iterator[Found]:
-    for group in compared(session).duplicates:
+def find_duplicates(session: Session) -> Iterator[Found]:
+    for group in compare_all(session).duplicates:
         if group.reason == "same file":
             why = f"The same file is in two folders: {group.about}."
-            yield Found("duplicate", group.ids, why, "keep", ("keep", "later"), group.sure)
+            yield Found("duplicate", group.ids, why, group.sure, only_notice=True)
             continue
-        why = f"They have the {group.reason}."
-        if group.reason == "nearly the same words":
-            why = "They have nearly the same words."
-        choices: tuple[Choice, ...] = ("merge", "supersede", "forget", "edit", "keep", "later")
-        yield Found("duplicate", group.ids, why, "merge", choices, group.sure)
+        article = "" if group.reason == "nearly the same words" else "the "
+        why = f"They have {article}{group.reason}."
+        yield Found("duplicate", group.ids, why, group.sure)
 
 
-def expired(session: Session) -> Iterator[Found]:
-    for memory in ending(session, EVERYTHING, MOST, since=None, until=session.clock()):
+def find_expired(session: Session) -> Iterator[Found]:
+    for memory in list_ending(session, EVERYTHING, MOST, since=None, until=session.clock()):
         if memory.valid_until and not memory.superseded_by:
             why = f"It expired on {day(memory.valid_until)}."
-            yield Found("expired", (memory.id,), why, "forget", ("forget", "edit", "keep", "later"))
+            yield Found("expired", (memory.id,), why)
 
 
-def expiring(session: Session) -> Iterator[Found]:
+def find_expiring(session: Session) -> Iterator[Found]:
     now = session.clock()
-    soon = moved(now, SOON)
-    for memory in ending(session, EVERYTHING, MOST, since=now, until=soon):
+    soon = shift(now, SOON)
+    for memory in list_ending(session, EVERYTHING, MOST, since=now, until=soon):
         if memory.valid_until:
             why = f"It expires on {day(memory.valid_until)}."
-            yield Found("expiring", (memory.id,), why, "keep", ("keep", "edit", "forget", "later"))
+            yield Found("expiring", (memory.id,), why)
 
 
-def unused(session: Session) -> Iterator[Found]:
+def find_unused(session: Session) -> Iterator[Found]:
     if not session.settings.usage.keep:
         return
     session.store.usage.settle()
-    for id in session.store.aging.list_weak(moved(session.clock(), -UNUSED), MOST):
-        why = "It names no source, and was of no use in three months."
-        yield Found("unused", (id,), why, "forget", ("forget", "edit", "keep", "later"))
+    for id in session.store.aging.list_weak(shift(session.clock(), -UNUSED), MOST):
+        yield Found("unused", (id,), "It names no source, and was of no use in three months.")
 
 
-def policies(session: Session) -> Iterator[Found]:
-    """Policies that a server does not apply by itself."""
+def find_policies(session: Session) -> Iterator[Found]:
+    """Find policies that a server does not apply without being asked."""
     try:
         outcomes = tidy(session, dry_run=True)
     except UserError as error:
-        yield Found("policy", (), str(error), "later", ("keep", "later"), name="settings")
+        yield Found("policy", (), str(error), name="settings")
         return
     for outcome in outcomes:
         if outcome.asks:
-            choices: tuple[Choice, ...] = ("keep", "later")
-            yield Found("policy", (), outcome.sentence, "later", choices, name=outcome.name)
+            yield Found("policy", (), outcome.sentence, name=outcome.name)
 
 
 KINDS: dict[ReviewKind, Callable[[Session], Iterator[Found]]] = {
-    "candidate": candidates,
-    "secret": secrets,
-    "contradiction": contradictions,
-    "duplicate": duplicates,
-    "expired": expired,
-    "expiring": expiring,
-    "unused": unused,
-    "policy": policies,
+    "candidate": find_candidates,
+    "secret": find_secret_items,
+    "contradiction": find_contradictions,
+    "duplicate": find_duplicates,
+    "expired": find_expired,
+    "expiring": find_expiring,
+    "unused": find_unused,
+    "policy": find_policies,
 }
 
 
 class ReviewItem(NamedTuple):
-    """Something to decide. `proposed`: what an agent would do; '' where none said anything."""
+    """An item to decide. `proposed`: an agent's proposal, or ''."""
 
     id: str
     kind: ReviewKind
@@ -209,44 +218,25 @@ class ReviewItem(NamedTuple):
     sure: float
     suggested: Choice
     choices: tuple[Choice, ...]
-    memories: tuple[Memory, ...]
     proposed: str
-    key: str  # of the decision: the id and the state of the memories
+    memories: tuple[Memory, ...]
+
+    @property
+    def key(self) -> str:
+        """The key of its decision: the id and a hash of the memories."""
+        content = "".join(map(revision, self.memories)) or self.why
+        return f"{self.id}:{content_digest(content, 6).hex()}"
 
 
 class Review(NamedTuple):
-    """The next items, and how many there are of each kind."""
+    """The next items, the number of all items by kind, and of those beyond the limit."""
 
     items: tuple[ReviewItem, ...]
-    counts: Mapping[str, int]
-
-    @property
-    def more(self) -> int:
-        """How many there are beyond the limit."""
-        return sum(self.counts.values()) - len(self.items)
+    counts: dict[str, int]
+    more: int
 
 
-def item_json(item: ReviewItem) -> dict[str, object]:
-    """An item for programs."""
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "why": item.why,
-        "sure": item.sure,
-        "suggested": item.suggested,
-        "choices": list(item.choices),
-        "proposed": item.proposed,
-        "memories": [memory_json(memory) for memory in item.memories],
-    }
-
-
-def review_json(found: Review) -> dict[str, object]:
-    """Return the items and the counts for programs."""
-    items = [item_json(item) for item in found.items]
-    return {"items": items, "counts": dict(found.counts), "more": found.more}
-
-
-@operation(SEARCH, retry=True, route="GET /review", as_json=review_json, answer="ReviewJson")
+@operation(SEARCH, retry=True, route="GET /review")
 def review(
     session: Session,
     *,
@@ -260,27 +250,27 @@ def review(
     when they change."""
     counts: Counter[str] = Counter()
     shown: list[ReviewItem] = []
-    for item in _items(session, kind):
+    for item in _find_items(session, kind):
         counts[item.kind] += 1
-        if len(shown) < bounded(limit):
+        if len(shown) < check_limit(limit):
             shown.append(item)
-    return Review(tuple(shown), dict(counts))
+    return Review(tuple(shown), dict(counts), counts.total() - len(shown))
 
 
 @operation(SEARCH, DELETE)
 def decide(
     session: Session, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
 ) -> str:
-    """Carry a decision out; return what was done, in a sentence. `changes`: for `edit`, the fields
-    of the memory that is named by `id` among them, or of the item's last one. Without them, a
-    secret is replaced."""
-    return settle(session, _item(session, item), decision, changes=changes)
+    """Carry out a decision and return a sentence about it. `changes`: for `edit`, the new fields,
+    and with `id` the memory to change instead of the item's last one. Without changes, a secret is
+    redacted."""
+    return settle(session, _find_item(session, item), decision, changes=changes)
 
 
 @operation(SEARCH, WRITE, retry=True)
 def propose(session: Session, item: str, decision: str) -> str:
-    """Note what an agent would do, for a person to decide; return that in a sentence."""
-    found = _item(session, item)
+    """Record an agent's proposal, for a person to decide, and return a sentence about it."""
+    found = _find_item(session, item)
     _check(found, decision)
     session.store.reviews.decide(found.key, PROPOSED + decision, session.clock())
     return f"Proposed: {decision}. A person decides, in `recollect review` or on the page."
@@ -290,7 +280,7 @@ def propose(session: Session, item: str, decision: str) -> str:
 def decide_or_propose(
     session: Session, item: str, decision: str, *, changes: Mapping[str, Any] | None = None
 ) -> str:
-    """Propose a decision, or carry it out where the settings allow that to an agent."""
+    """Propose a decision, or carry it out if the settings allow agents to decide."""
     if session.settings.review.agents_decide:
         session.require(DELETE, action="review")
         return decide(session, item, decision, changes=changes)
@@ -308,9 +298,9 @@ def settle(
     """Carry out a decision on an item that `review` returned; see `decide`."""
     _check(item, decision)
     now = session.clock()
-    done = _carried_out(session, item, decision, changes or {})
-    if decision in ("keep", "later"):  # the others change the memories, and so the item's key
-        until = moved(now, LATER) if decision == "later" else None
+    done = _carry_out(session, item, decision, changes or {})
+    if decision in ("keep", "later"):  # other decisions change the memories, and so the item's key
+        until = shift(now, LATER) if decision == "later" else None
         session.store.reviews.decide(item.key, decision, now, until)
     session.wrote("review", [memory.id for memory in item.memories])
     return done
@@ -323,11 +313,11 @@ def _check(item: ReviewItem, decision: str) -> None:
         )
 
 
-def _carried_out(
+def _carry_out(
     session: Session, item: ReviewItem, decision: str, changes: Mapping[str, Any]
 ) -> str:
     if item.kind == "candidate":
-        return _captured(session, item, decision, changes)
+        return _decide_candidate(session, item, decision, changes)
     ids = [memory.id for memory in item.memories]
     if decision in ("merge", "supersede", "edit"):
         session.require(WRITE, action="review")
@@ -343,18 +333,20 @@ def _carried_out(
         forget(session, gone)
         return f"Forgotten: {', '.join(gone)}."
     if decision == "edit":
-        return _edited(session, item, dict(changes))
+        return _edit(session, item, dict(changes))
     return "Kept." if decision == "keep" else LATER_SAID
 
 
-def _captured(session: Session, item: ReviewItem, decision: str, changes: Mapping[str, Any]) -> str:
-    """What becomes of something that a user said: a memory, as it is or edited, or nothing."""
+def _decide_candidate(
+    session: Session, item: ReviewItem, decision: str, changes: Mapping[str, Any]
+) -> str:
+    """Save a captured sentence, as it is or edited, or drop it."""
     if decision == "later":
         return LATER_SAID
     if decision == "edit" and not any(name != "id" for name in changes):
         raise UserError(f"Say what to change: recollect review {item.id} edit --text TEXT")
-    marks = [bytes.fromhex(one.name) for one in candidates(session) if one.id == item.id]
-    mark = marks[0] if marks else b""  # somebody else has decided
+    marks = [bytes.fromhex(one.name) for one in find_candidates(session) if one.id == item.id]
+    mark = marks[0] if marks else b""  # decided by someone else: `accept` says so
     if decision == "forget":
         session.store.candidates.settle(mark, session.clock())
         return "Not kept, and removed from the review."
@@ -363,7 +355,7 @@ def _captured(session: Session, item: ReviewItem, decision: str, changes: Mappin
     return f"Kept as {kept.id}."
 
 
-def _edited(session: Session, item: ReviewItem, changes: dict[str, Any]) -> str:
+def _edit(session: Session, item: ReviewItem, changes: dict[str, Any]) -> str:
     id = changes.pop("id", item.memories[-1].id)
     chosen = next((memory for memory in item.memories if memory.id == id), None)
     if chosen is None:
@@ -376,15 +368,17 @@ def _edited(session: Session, item: ReviewItem, changes: dict[str, Any]) -> str:
     return f"Changed: {id}."
 
 
-def _item(session: Session, id: str) -> ReviewItem:
-    for item in _items(session, None, wanted=id):
+def _find_item(session: Session, id: str) -> ReviewItem:
+    for item in _find_items(session, None, wanted=id):
         return item
     raise NotFound(f"There is no item {id!r} to decide; `recollect review` shows what there is.")
 
 
-def _items(session: Session, kind: str | None, wanted: str | None = None) -> Iterator[ReviewItem]:
-    """What nobody has decided. One whose memories are gone or changed since it was found is left
-    out where it no longer is what it was."""
+def _find_items(
+    session: Session, kind: str | None, wanted: str | None = None
+) -> Iterator[ReviewItem]:
+    """Yield undecided items. An item is left out if a memory of it is gone, or if a contradiction
+    was resolved since it was found."""
     kinds = [each for name, each in KINDS.items() if kind in (None, name)]
     if not kinds:
         raise UserError(f"There is no kind {kind!r} of item; there are: {', '.join(KINDS)}.")
@@ -400,14 +394,12 @@ def _items(session: Session, kind: str | None, wanted: str | None = None) -> Ite
         ):
             continue
         every = found.memories or tuple(memories[each] for each in found.ids)
-        content = "".join(map(revision, every)) or found.why
-        key = f"{id}:{content_digest(content, 6).hex()}"
-        decision = decided.get(key)
+        item = ReviewItem(
+            id, found.kind, found.why, found.sure, found.suggested, found.choices, "", every
+        )
+        decision = decided.get(item.key)
         choice = decision.decision if decision else ""
         proposed = choice.removeprefix(PROPOSED) if choice.startswith(PROPOSED) else ""
         if decision and not proposed and (decision.until is None or decision.until > now):
             continue
-        yield ReviewItem(
-            id, found.kind, found.why, found.sure, found.suggested, found.choices, every,
-            proposed, key,
-        )  # fmt: skip
+        yield item._replace(proposed=proposed)

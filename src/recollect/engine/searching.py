@@ -1,4 +1,4 @@
-"""Searching this vault and others, the context of an agent, and memories like one."""
+"""Searching this vault and others, an agent's context, and related memories."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import SEARCH
-from recollect.checks import bounded, checked_search, clean_query, one_of
+from recollect.checks import check_limit, check_search, clean_query, one_of
 from recollect.deadline import Deadline
 from recollect.engine.filters import (
     EVERYTHING,
     join_filters,
-    own_spelling,
     read_filter,
     read_values,
     unknown_values,
+    with_own_spelling,
 )
 from recollect.engine.operations import operation
-from recollect.engine.reading import looked_up
+from recollect.engine.reading import show
 from recollect.engine.session import Session
 from recollect.errors import NotFound, ProviderError
 from recollect.pipeline import run, topics
-from recollect.present.agent_context import FORMS, Form, context_json, fitted
+from recollect.present.agent_context import FORMS, Form, context_json, fit_tokens
 from recollect.present.response import as_json
 from recollect.query.fields import QueryFields, read_exclusions, read_fields
 from recollect.query.likeness import on_english_scale
@@ -51,16 +51,15 @@ from recollect.types import (
 from recollect.vaults.known import HOME
 
 FORMER_MODEL = "The former embedding model serves until `recollect reindex` has made new vectors."
-RELATED_READS = 1000  # characters: what a memory is about stands at its beginning
+RELATED_READS = 1000  # characters: the topic of a memory shows in its beginning
 CONTEXT_LIMIT = 10
-BROWSING = "covalence"  # answers a query without words by browsing
-# However much is pinned: one place of so many is for what the question finds.
-MATCHED_SHARE = 3
+BROWSING = "covalence"  # the recipe that answers a query without words by browsing
+MATCHED_SHARE = 3  # one place in this many is for matches, however much is pinned
 
 
-class Prepared(NamedTuple):
-    """A checked search in the session at the moment that it asks for. The fields of its query are
-    in its filter; `typed` is the query with them, and `readings` say what was read."""
+class PreparedSearch(NamedTuple):
+    """A checked search, and the session at its `as_of`. The fields of its query have moved to its
+    filter; `typed` is the original query, and `readings` are the fields in words."""
 
     session: Session
     search: Search
@@ -69,20 +68,20 @@ class Prepared(NamedTuple):
 
     @property
     def browses(self) -> bool:
-        """Whether the query has fields and no word."""
+        """Whether the query has fields and no words."""
         return bool(self.readings) and not self.search.query
 
     def with_recipe(self, recipe: Recipe) -> tuple[Recipe, Search]:
-        """Return the recipe that answers, and the search for it: without a word to look for, the
-        one that browses, with the limit and the view of this one."""
+        """Return the recipe to use and the search for it: without words, the one that browses,
+        with the limit and view of this recipe."""
         if not self.browses:
             return recipe, self.search
         limit = recipe.limits.default if self.search.limit is None else self.search.limit
         view = self.search.view or recipe.view
         return BUILT_IN[BROWSING], replace(self.search, view=view, limit=limit, deep=False)
 
-    def leaving_out(self) -> Prepared:
-        """Return it with what the query wants left out in its filter."""
+    def with_exclusions(self) -> PreparedSearch:
+        """Move the exclusions of the query to the filter."""
         if self.search.literal:
             return self
         read = read_exclusions(self.search.query, frozenset(self.search.ignored))
@@ -92,8 +91,8 @@ class Prepared(NamedTuple):
         search = replace(self.search, query=read.text, filter=filter)
         return self._replace(search=search, readings=(*self.readings, *read.readings))
 
-    def tell(self, found: Response) -> Response:
-        """Return the response with the query as it was typed, and what was read in it."""
+    def annotate(self, found: Response) -> Response:
+        """Return the response with the query as typed, and its fields in words."""
         if not self.readings:
             return found
         read = tuple(dict.fromkeys((*self.readings, *found.understood)))
@@ -105,17 +104,17 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
     """Search. `fields` are those of `Search` and of `Filter` by name: `limit=5`,
     `project="harbor"`, `tags=("a",)`."""
     prepared = prepare_search(session, search, **fields)
-    session, asked = prepared.session, prepared.search
-    recipe = session.recipe(asked.recipe, asked.changes)
-    if asked.deep and asked.recipe is None and recipe.deep is None:
-        recipe = session.recipe(with_deep_search()[0], asked.changes)
-    if recipe.reads and (alone := prepared.leaving_out()).browses:
+    session, wanted = prepared.session, prepared.search
+    recipe = session.recipe(wanted.recipe, wanted.changes)
+    if wanted.deep and wanted.recipe is None and recipe.deep is None:
+        recipe = session.recipe(with_deep_search()[0], wanted.changes)
+    if recipe.reads and (alone := prepared.with_exclusions()).browses:
         prepared = alone  # `-docker`: there is no word to search for
-    found = prepared.tell(federated(session, *prepared.with_recipe(recipe)))
+    found = prepared.annotate(search_vaults(session, *prepared.with_recipe(recipe)))
     if not found.results and session.others.federation is None:
-        found = replace(found, notes=(*found.notes, *unknown_values(session, asked.filter)))
-    session.used("returned", [result.id for result in found if result.vault == HOME], "search")
-    if asked.sort == "newest":
+        found = replace(found, notes=(*found.notes, *unknown_values(session, wanted.filter)))
+    session.count_use("returned", [each.id for each in found if each.vault == HOME], "search")
+    if wanted.sort == "newest":
         newest = sorted(found, key=lambda result: result.memory.updated_at, reverse=True)
         found = replace(found, results=tuple(newest))
     return found
@@ -125,29 +124,29 @@ def search(session: Session, search: Search | str, /, **fields: Any) -> Response
 def run_recipe(
     session: Session, recipe: Recipe, search: Search | str, /, **fields: Any
 ) -> Response:
-    """Search this vault alone, with a recipe that has no name."""
+    """Search this vault alone, with an unnamed recipe."""
     prepared = prepare_search(session, search, **fields)
-    return prepared.tell(in_vault(prepared.session, *prepared.with_recipe(recipe)))
+    return prepared.annotate(search_vault(prepared.session, *prepared.with_recipe(recipe)))
 
 
-def prepare_search(session: Session, search: Search | str, /, **fields: Any) -> Prepared:
-    """Check a search, read the fields of its query, and fill in what it leaves to the settings and
-    the clock."""
-    asked = checked_search(search, **read_values(fields, session.clock()))
-    session = session.at(asked.as_of)
-    literal = session.settings.search.literal if asked.literal is None else asked.literal
-    now, filter = asked.now or session.clock(), own_spelling(session, asked.filter)
-    typed, read = asked.query, QueryFields(asked.query)
+def prepare_search(session: Session, search: Search | str, /, **fields: Any) -> PreparedSearch:
+    """Check a search, read the fields of its query, and fill in defaults from the settings and the
+    clock."""
+    search = check_search(search, **read_values(fields, session.clock()))
+    session = session.at(search.as_of)
+    literal = session.settings.search.literal if search.literal is None else search.literal
+    now, filter = search.now or session.clock(), with_own_spelling(session, search.filter)
+    typed, read = search.query, QueryFields(search.query)
     if not literal:
-        read = read_fields(typed, frozenset(asked.ignored))
+        read = read_fields(typed, frozenset(search.ignored))
     if read.readings:
-        filter = join_filters(filter, own_spelling(session, read.filter))
-    asked = replace(asked, query=read.text, literal=literal, now=now, filter=filter)
-    return Prepared(session, asked, typed, read.readings)
+        filter = join_filters(filter, with_own_spelling(session, read.filter))
+    search = replace(search, query=read.text, literal=literal, now=now, filter=filter)
+    return PreparedSearch(session, search, typed, read.readings)
 
 
-def federated(session: Session, recipe: Recipe, search: Search) -> Response:
-    """The search in the home's own vault, and in every other that is asked for."""
+def search_vaults(session: Session, recipe: Recipe, search: Search) -> Response:
+    """Search the home's own vault and the others that the search asks for."""
     for name in search.vaults:
         session.enter(name)
     federation = session.others.federation if search.federate or search.vaults else None
@@ -155,37 +154,31 @@ def federated(session: Session, recipe: Recipe, search: Search) -> Response:
         session.enter(HOME)
         if set(search.vaults) - {HOME}:
             raise NotFound(f"There is no vault {search.vaults[0]!r}; there is: {HOME}.")
-        return in_vault(session, recipe, search)
+        return search_vault(session, recipe, search)
     chosen = federation.choose(search.vaults, session.caller.sees)
     names = [vault.name for vault in chosen]
-    if HOME not in names:  # whatever its history
+    if HOME not in names:  # its history does not matter
         session = replace(session, as_of=None)
     if names == [HOME]:
-        found = in_vault(session, recipe, search)
+        found = search_vault(session, recipe, search)
     else:
-        own = partial(in_vault, session, recipe, search)
+        own = partial(search_vault, session, recipe, search)
         found = federation.search(recipe, search, chosen, own)
-    return _noting_untrusted(session, found)
-
-
-def _noting_untrusted(session: Session, found: Response) -> Response:
-    """The response, with a note if a project vault is left out since it is not trusted."""
-    if session.caller.token:
-        return found  # where things are on this machine is not everybody's business
-    project = session.others.untrusted()
+    # Callers with a token may be remote, and learn no paths of this machine.
+    project = None if session.caller.token else session.others.untrusted_project()
     if project is None:
         return found
     note = f"The project vault {project} is not used; `recollect vault trust` allows it."
     return replace(found, notes=(*found.notes, note))
 
 
-def in_vault(session: Session, recipe: Recipe, search: Search) -> Response:
-    """The search in this vault and the collections behind it."""
+def search_vault(session: Session, recipe: Recipe, search: Search) -> Response:
+    """Search this vault and its collections."""
     deadline = Deadline(search.deadline_ms)
     session.background.settle(deadline)
     with session.store.searching() as degraded:
-        store = session.held(deadline)
-        fanned = session.fanned(store)
+        store = session.vault_store(deadline)
+        fanned = session.with_collections(store)
         found = run(
             recipe,
             search,
@@ -208,11 +201,11 @@ def related(
     limit: Annotated[int | None, about("how many", short="n"), Meta(ge=1, le=100)] = None,
 ) -> Response:
     """Return other memories about what this one is about, best first."""
-    [memory] = looked_up(session, [id])
+    [memory] = show(session, [id], opened=False)
     text = f"{memory.title} {memory.text}"[:RELATED_READS]
-    limit = bounded(RELATED.limits.default if limit is None else limit)
+    limit = check_limit(RELATED.limits.default if limit is None else limit)
     prepared = prepare_search(session, text, limit=limit + 1, literal=True)
-    found = in_vault(prepared.session, RELATED, prepared.search)
+    found = search_vault(prepared.session, RELATED, prepared.search)
     others = tuple(result for result in found if result.id != id)[:limit]
     return replace(
         found,
@@ -251,10 +244,10 @@ def context(
     that kind. `max_tokens` bounds the whole answer in each of `forms`. Source: the `echovault`
     recipe, "Context"."""
     session = session.at(as_of)
-    limit, filter, prepared = bounded(limit), read_filter(session, filter), None
+    limit, filter, prepared = check_limit(limit), read_filter(session, filter), None
     if clean_query(query).strip():
         prepared = prepare_search(session, query, limit=limit, filter=filter, as_of=session.as_of)
-        prepared = prepared.leaving_out()
+        prepared = prepared.with_exclusions()
         session, query, filter = prepared.session, prepared.search.query, prepared.search.filter
     if filter.kind is None:
         filter = replace(filter, without_kinds=(*filter.without_kinds, SESSION))
@@ -262,22 +255,22 @@ def context(
     mode: SemanticMode = one_of(SemanticMode, semantic, "semantic")
     response, recipe = None, session.recipe(section="context")
     if prepared is not None and not prepared.browses:
-        recipe = _asking(session, recipe, mode)
-        asked = replace(prepared.search, filter=filter)
-        response = prepared.tell(federated(session, recipe, asked))
+        recipe = _with_semantic_mode(session, recipe, mode)
+        wanted = replace(prepared.search, filter=filter)
+        response = prepared.annotate(search_vaults(session, recipe, wanted))
     results = [result for result in response or () if result.holds]
     found: dict[str, tuple[Memory, Origin]] = {}
-    pinned = _pinned(session, filter, limit)
+    pinned = _read_pinned(session, filter, limit)
     others = [result for result in results if result.memory not in pinned]
     for memory in pinned[: limit - min(len(others), round(limit / MATCHED_SHARE))]:
         found.setdefault(memory.id, (memory, "pinned"))
-    for memory in _matched(session, response, filter):
+    for memory in _valid_results(session, response, filter):
         found.setdefault(memory.id, (memory, "matched"))
     topup = session.settings.context.topup_recent if topup_recent is None else topup_recent
     if topup and len(found) < limit:
-        for memory in _newest(session, replace(filter, tier="capture"), limit):
+        for memory in _read_newest(session, replace(filter, tier="capture"), limit):
             found.setdefault(memory.id, (memory, "newest"))
-    replaced = _replaced(session, [memory for memory, _ in found.values()])
+    replaced = _find_replaced(session, [memory for memory, _ in found.values()])
     kept = dict(islice(((id, each) for id, each in found.items() if id not in replaced), limit))
     everything = Context(
         tuple(memory for memory, _ in kept.values()),
@@ -287,13 +280,13 @@ def context(
         note="" if kept else " ".join(unknown_values(session, filter)),
         as_of=session.as_of,
     )
-    shown = fitted(everything, max_tokens, keywords(query), forms)
-    session.used("returned", [memory.id for memory in shown.memories], "recall")
+    shown = fit_tokens(everything, max_tokens, keywords(query), forms)
+    session.count_use("returned", [memory.id for memory in shown.memories], "recall")
     return shown
 
 
-def _matched(session: Session, response: Response | None, filter: Filter) -> Iterator[Memory]:
-    """What the question finds and is valid; in the place of what was replaced, its successor."""
+def _valid_results(session: Session, response: Response | None, filter: Filter) -> Iterator[Memory]:
+    """Yield the valid results; a replaced memory is returned as its successor."""
     now = session.clock()
     newer = [result.superseded_by for result in response or () if result.superseded_by]
     among = replace(filter, among=tuple(memory.id for memory in newer))
@@ -307,21 +300,24 @@ def _matched(session: Session, response: Response | None, filter: Filter) -> Ite
             yield successor
 
 
-def _pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
-    """The core memories of the project, then those of no project. Without a project, those of none
-    first, then the others."""
+def _read_pinned(session: Session, filter: Filter, limit: int) -> list[Memory]:
+    """Return the core memories of the project, then those without a project. If the filter has no
+    project, return those without a project first, then the others."""
     core = replace(filter, tier="core")
-    own, general = _newest(session, core, limit), _newest(session, replace(core, project=""), limit)
+    own, general = (
+        _read_newest(session, core, limit),
+        _read_newest(session, replace(core, project=""), limit),
+    )
     return own + general if filter.project else [*general, *(m for m in own if m not in general)]
 
 
-def _newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
+def _read_newest(session: Session, filter: Filter, limit: int) -> list[Memory]:
     valid = replace(filter, valid_at=session.clock())
-    return session.held().memories.newest(valid, limit)
+    return session.vault_store().memories.newest(valid, limit)
 
 
-def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
-    """Those that one of the others seems to replace; none where there are no vectors."""
+def _find_replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
+    """Return the ids of memories that another of them seems to replace; empty without vectors."""
     store = session.readable_store()
     statements = [memory for memory in memories if is_statement(memory)]
     try:
@@ -334,21 +330,21 @@ def _replaced(session: Session, memories: Sequence[Memory]) -> Set[str]:
     return replaced_by(read, cosines, session.clock()).keys()
 
 
-def _asking(session: Session, recipe: Recipe, semantic: SemanticMode) -> Recipe:
-    """`never`: keywords alone. `always`: vectors whenever a model is configured. `auto`: as the
-    recipe declares, but only when the model would answer at once."""
+def _with_semantic_mode(session: Session, recipe: Recipe, semantic: SemanticMode) -> Recipe:
+    """Return the recipe for a mode. `never`: keywords only; `always`: vectors whenever a model is
+    configured; `auto`: as the recipe declares, but only if the model is loaded."""
     models = session.models
     if semantic == "never" or not models.embeds():
-        return recipe.asking_vectors("never")
+        return recipe.with_vectors("never")
     if semantic == "always":
-        return recipe.asking_vectors("always")
-    return recipe if models.embedder().warm() else recipe.asking_vectors("never")
+        return recipe.with_vectors("always")
+    return recipe if models.embedder().warm() else recipe.with_vectors("never")
 
 
 @operation(SEARCH, anywhere=True, retry=True)
 def deferral(session: Session, query: str, recipe: str | None = None) -> dict[str, object]:
-    """The changes with which a search for this query waits for no reranker; empty where none
-    would be asked anyway."""
+    """Return the changes of a recipe with which this query does not wait for a reranker; empty if
+    it would not anyway."""
     if session.settings.rerank.provider == "none":
         return {}
     return session.recipe(recipe).deferral(query)
@@ -356,5 +352,5 @@ def deferral(session: Session, query: str, recipe: str | None = None) -> dict[st
 
 @operation(SEARCH, anywhere=True)
 def recipe(session: Session, name: str | None = None) -> Recipe:
-    """The named recipe, or the one the settings make the default."""
+    """Return the named recipe, or the default one."""
     return session.recipe(name)

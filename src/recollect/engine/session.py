@@ -1,4 +1,4 @@
-"""One caller's use of an opened vault: what every module of the engine works with."""
+"""The session: an open vault and its caller, the first argument of every operation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recollect.auth.audit import MOST_KEYS, Audit, Read
 from recollect.auth.capabilities import DELETE, OWNER, SEARCH, Caller
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import Forbidden, Interrupted, RecollectError, UserError
-from recollect.lifetime import LateWork, Lifetime
+from recollect.lifetime import BackgroundTasks, Lifetime
 from recollect.models.active import ActiveModels
 from recollect.models.background_embedding import BackgroundEmbedding
 from recollect.recipes.base import Recipe
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from recollect.store.vault import VaultStore
     from recollect.vaults.combined_store import CombinedStore
 
-NOT_IN_FILE = "{what} is for a vault in a file; with PostgreSQL, {who}."
+NOT_IN_FILE = "{what} is for a vault in a file; with PostgreSQL, {alternative}."
 
 
 class Closable(Protocol):
@@ -44,7 +44,7 @@ class Closable(Protocol):
 
 
 class Command(NamedTuple):
-    """What all writes of a session belong to, where that is more than each says of itself."""
+    """Overrides how all writes of a session are recorded in the history."""
 
     action: str
     operation: WriteOperation
@@ -53,10 +53,9 @@ class Command(NamedTuple):
 
 
 class Session(Struct, frozen=True, kw_only=True, eq=False):
-    """An opened vault, its settings and models, and who uses them. One for another caller is the
-    same value with `caller` replaced, which shares everything and has nothing to close; one that
-    reads what there was at a moment has `as_of`. `step` is called with what is done next, before
-    each step of long work that only reads; it raises Cancelled to end that."""
+    """An open vault, its settings and models, and its caller. A session for another caller is a
+    copy with another `caller` and nothing to close. `as_of`: read the vault as it was then. `step`:
+    called with the name of each step of long reading work; it raises Cancelled to stop it."""
 
     home: Path
     path: Path
@@ -67,7 +66,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     audit: Audit
     clock: Callable[[], datetime]
     background: BackgroundEmbedding
-    late: LateWork
+    tasks: BackgroundTasks
     others: OtherVaults
     caller: Caller = OWNER
     interface: str = "library"
@@ -77,7 +76,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
     step: Callable[[str], None] = lambda what: None
     as_of: datetime | None = None
     closing: tuple[Closable, ...] = ()
-    # `Recollect` by a session such as this; set by `Recollect`, which imports this module.
+    # Makes a `Recollect` of a session; set by `Recollect`, which imports this module.
     recollect: Callable[[Session], Any] = lambda session: session
 
     def close(self) -> None:
@@ -88,7 +87,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def redaction(self) -> Redaction:
-        """What replaces secrets, as the settings want it."""
+        """The redaction of secrets, as configured."""
         from recollect.secrets.redaction import Redaction  # noqa: PLC0415  start-up time
 
         return Redaction(self.settings.secrets)
@@ -100,7 +99,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         *,
         section: Literal["search", "context"] = "search",
     ) -> Recipe:
-        """The named recipe, or the one that this section of the settings names, with these
+        """Return the named recipe, or the default of this section of the settings, with these
         constants changed."""
         try:
             recipe = self.recipes.get(
@@ -113,11 +112,11 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             raise UserError(f"{place}: {error}") from error
         return self.recipes.with_changes(recipe.name, changes) if changes else recipe
 
-    # What the caller may do
+    # The caller's rights
 
     def require(self, *capabilities: str, action: str, anywhere: bool = False) -> None:
-        """Forbidden, unless the caller may do all that in this vault, or `anywhere` in one of those
-        that a search spans; a refusal is noted."""
+        """Raise Forbidden, and log it, unless the caller has these capabilities in this vault, or
+        with `anywhere` in one that a search spans."""
         why = self.refusal(capabilities, anywhere=anywhere)
         if why is not None:
             self.audit.log_refusal(self.caller, action, HOME, why)
@@ -129,35 +128,35 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         return "" if self.caller.name == OWNER.name else self.caller.name
 
     def require_restore(self) -> None:
-        """Forbidden, unless the caller may bring back what was forgotten. Saving it does."""
+        """Raise Forbidden unless the caller may restore forgotten memories, as saving one does."""
         try:
             self.require(DELETE, action="restore")
         except Forbidden as error:
             raise Forbidden(f"Saving this would bring back a forgotten memory. {error}") from error
 
     def refusal(self, capabilities: tuple[str, ...], *, anywhere: bool) -> str | None:
-        """Why the caller may not do that; None when it may."""
-        vault = self.others.reached(self.caller) if anywhere else HOME
+        """Return why the caller lacks these capabilities; None if it has them."""
+        vault = self.others.first_visible(self.caller) if anywhere else HOME
         return self.caller.refusal(capabilities, vault)
 
     def enter(self, vault: str) -> None:
-        """Forbidden where that vault is out of the caller's reach, whether it is there or not."""
+        """Raise Forbidden if the caller may not use this vault, whether it exists or not."""
         if not self.caller.sees(vault):
-            # The name is the caller's own words, which have no place in the log.
+            # The log must not hold the name: it is the caller's own text.
             self.audit.log_refusal(self.caller, "search", HOME, "another vault")
             raise Forbidden(f"This caller may not use the vault {vault!r}.")
 
-    def in_file(self, what: str, who: str) -> SqliteStore:
-        """The vault as the file that it is; UserError where it is in a database, with `who` does
-        there what was asked for."""
+    def sqlite_store(self, what: str, alternative: str) -> SqliteStore:
+        """Return the SQLite store; raise UserError for PostgreSQL, with the `alternative` to `what`
+        was asked for."""
         if not isinstance(self.store, SqliteStore):
-            raise UserError(NOT_IN_FILE.format(what=what, who=who))
+            raise UserError(NOT_IN_FILE.format(what=what, alternative=alternative))
         return self.store
 
-    # What the caller can reach beside the vault
+    # Other stores: the past, collections, other vaults
 
     def at(self, moment: datetime | None) -> Session:
-        """The same session, reading what there was at that moment; None: now."""
+        """Return this session, reading the vault as it was at a time; None: now."""
         if moment is None:
             return self
         then, now = in_utc(moment, "as_of"), self.clock()
@@ -166,17 +165,17 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
             raise UserError(f"As of {minute(then)}: {future}")
         return replace(self, as_of=then, clock=lambda: then, closing=())
 
-    def held(self, deadline: Deadline = NO_DEADLINE) -> Store:
-        """What the vault holds, or held at the moment that the session reads."""
+    def vault_store(self, deadline: Deadline = NO_DEADLINE) -> Store:
+        """Return the vault's store, or a view of it as of the session's time."""
         if self.as_of is None:
             return self.store
         from recollect.vaults.past_store import past_store  # noqa: PLC0415  start-up time
 
         return past_store(self.store, self.as_of, self.models, deadline)
 
-    def fanned(self, store: Store) -> CombinedStore | None:
-        """The store with the collections behind it that the caller belongs to, as they are or as
-        they were; None without any."""
+    def with_collections(self, store: Store) -> CombinedStore | None:
+        """Return the store together with the caller's collections, as of the session's time; None
+        if there are no collections."""
         collections = self.others.collections
         if collections is None:
             return None
@@ -184,15 +183,16 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         return collections.combine_with(store, names, self.as_of, self.models)
 
     def readable_store(self) -> Store:
-        store = self.held()
-        return self.fanned(store) or store
+        """Return all that the caller can read in this vault, as of the session's time."""
+        store = self.vault_store()
+        return self.with_collections(store) or store
 
-    def elsewhere(self, id: str) -> FoundMemory | None:
-        """The memory of that id in another vault, and which; None if no other has it."""
+    def find_elsewhere(self, id: str) -> FoundMemory | None:
+        """Return the memory with this id in another vault; None if no other has it."""
         federation = self.others.federation
         return None if federation is None else federation.show(id, self.caller.sees, self.as_of)
 
-    # What is made of a write
+    # Writing
 
     @contextmanager
     def writing(
@@ -205,8 +205,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         automatic: bool = False,
         store: VaultStore | None = None,
     ) -> Iterator[Writing]:
-        """A write by this caller: what memories were before it is kept, and why it was made.
-        `store`: another one than the vault."""
+        """Begin a write by this caller, which the history records. `store`: another one than the
+        vault's."""
         change = self._change(action, reason, target, None, undoes, automatic)
         store = store or self.store
         with store.writing(change) as write:
@@ -220,8 +220,8 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         operation: WriteOperation | None = None,
         prepared: PreparedMemories | None = None,
     ) -> Iterator[Writing]:
-        """A write by this caller that may add many memories, some of them `prepared`. Writes with
-        the same `operation` are undone together."""
+        """Begin a write that may add many memories, some of them `prepared`. Writes with the same
+        `operation` are undone together."""
         change = self._change(action, operation=operation)
         with self.store.writing_many(change, prepared) as write:
             yield write
@@ -243,19 +243,19 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
         return Change(action, author, self.clock, reason, target, operation, undoes)
 
     def _compact(self, store: VaultStore) -> None:
-        """Remove what need not be kept of history, where anything is due; nobody waits for it."""
+        """Remove history that need not be kept, in the background, if it is due."""
         keep = parse_keep(self.settings.history.keep)
 
         def compact(stopped: Callable[[], bool]) -> None:
             while store.history.compact(keep, self.clock()) and not stopped():
                 pass
 
-        with suppress(Interrupted):  # the write is done, whatever becomes of the connection
+        with suppress(Interrupted):  # the write itself is done
             if store.history.due(keep, self.clock()):
-                self.late.do(compact)
+                self.tasks.run(compact)
 
     def wrote(self, action: str, ids: Sequence[str] | None = None, count: int = 1) -> None:
-        """Note what was changed; an empty list of ids changed nothing."""
+        """Log a change; with an empty list of ids nothing was changed."""
         if ids is None:
             self.audit.log_write(self.caller, action, HOME, count)
         elif ids:
@@ -263,39 +263,39 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
                 self.caller, action, HOME, len(ids), lambda: [self.mark(id) for id in ids]
             )
 
-    def used(self, kind: UseKind, ids: Sequence[str], action: str = "") -> None:
-        """Count a use of memories of this vault, not of what they were. Nothing is written into the
-        vault for it here; a process that stays writes what it has counted beside everything else,
-        at most once a minute. An `action` is told to whoever watches; what a person types on the
-        page is not, letter by letter."""
+    def count_use(self, kind: UseKind, ids: Sequence[str], action: str = "") -> None:
+        """Count a use of memories of this vault, unless the session reads the past. The vault is
+        not written to here; a server writes the counts in the background, at most once a minute.
+        `action` goes to the activity log, except searches on the page, which come letter by
+        letter."""
         kept = self.settings.usage.keep and self.as_of is None
         if not kept or self.store.database.frozen:
             return
         keys: Sequence[int] = ()
         if ids:
-            with suppress(RecollectError):  # the answer does not depend on it
+            with suppress(RecollectError):  # a failure must not fail the request
                 keys = self.store.usage.count(kind, ids, self.clock())
         if action and not (self.interface == "page" and action == "search"):
             who = (self.interface, self.client, self.user)
             at, few = to_micros(self.clock()), tuple(keys[:MOST_KEYS])
             self.audit.log_read(Read(at, action, *who, len(ids), few))
         if self.lifetime is Lifetime.SERVER and self.store.usage.due:
-            self.late.do(lambda stop: self.store.usage.fold())
+            self.tasks.run(lambda stop: self.store.usage.fold())
 
     def mark(self, id: str) -> str:
-        """The name of a memory in the audit log: a hash that only this vault can make."""
-        exact = id.encode(errors="surrogatepass").hex()  # a topic is hashed in small letters
+        """Return the name of a memory in the audit log: a hash that only this vault can make."""
+        exact = id.encode(errors="surrogatepass").hex()  # topics are hashed in lower case
         return self.store.topics.hash_word(f"audit:{exact}").hex()[:12]
 
-    def shown(self, memory: Memory) -> Memory:
-        """The memory; for somebody who may change it and not read it, its id and times alone."""
+    def visible(self, memory: Memory) -> Memory:
+        """Return the memory, or only its id and times if the caller may not read."""
         if self.caller.may(SEARCH):
             return memory
         return Memory(id=memory.id, created_at=memory.created_at, updated_at=memory.updated_at)
 
     def embed_soon(self, memories: Sequence[Memory], store: VaultStore | None = None) -> None:
-        """Take care of the vectors of what was saved, here or in another store: at once where that
-        is quick, else in the background, so that no save waits."""
+        """Embed saved memories, of this or another store: at once if that is quick, else in the
+        background."""
         if memories and self.models.embeds():
-            with suppress(Interrupted):  # who embeds what waits finds them
+            with suppress(Interrupted):  # the background embedding finds them later
                 self.background.embed_saved((store or self.store).vectors, memories)

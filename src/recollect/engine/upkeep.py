@@ -1,4 +1,4 @@
-"""Indexes, vectors, recipes and settings: checking, rebuilding, counting what waits."""
+"""Checking and rebuilding the vault, its indexes and vectors; its models, settings and counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.auth.capabilities import ADMIN, SEARCH
 from recollect.engine.browsing import salvage_notes
 from recollect.engine.feedback import gold_folder, judgements
 from recollect.engine.operations import operation
-from recollect.engine.searching import in_vault, prepare_search
+from recollect.engine.searching import prepare_search, search_vault
 from recollect.engine.session import Session
 from recollect.errors import ProviderError, RecollectError, StoreError
 from recollect.models.active import ActiveModels, measure_models
@@ -28,7 +28,7 @@ from recollect.models.embedding_queue import (
 )
 from recollect.models.english import beginning, readable_part
 from recollect.models.folder import MULTILINGUAL, embedding_models
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.recipes.related import RELATED
 from recollect.settings import CollectionSettings
 from recollect.settings_reading import sources, variable_of
@@ -41,14 +41,12 @@ from recollect.vaults.known import KnownVault, known_vaults
 if TYPE_CHECKING:
     from recollect.store.rescue.repair import RepairResult
 
-# The checks that find damage, and not only derived data that is out of date.
+# The checks that find damage; others find derived data that is out of date.
 DAMAGE = ("file", "memories")
 WARMING_WORDS = "warming up"
 PASSWORD = re.compile(r"(?<=://)[^/@\s]*(?=@)|(?<=password=)[^&\s\"]++")
-# So many of the newest memories are looked at: enough to tell, and read in milliseconds.
-SAMPLE = 200
-# Below this share, what the model cannot read is left to the keyword indexes.
-MUCH = 0.1
+SAMPLE = 200  # newest memories that are read, in milliseconds, to tell the languages of a vault
+MUCH = 0.1  # for a smaller share of memories in other languages, keyword search is enough
 # nDCG@10 of questions in eleven languages over English passages (docs/how-to/choose-a-model.md).
 MEASURED = "Of questions in another language, `multilingual` scores .85, the English model .34."
 
@@ -60,8 +58,9 @@ def reindex(
     everything: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Rebuild the keyword indexes, then make every missing vector of the settings' model, as
-    `switch_model` does. `everything` makes the vectors anew, as it does those without tokens."""
+    """Rebuild the keyword indexes and make missing vectors, as `switch_model` does; return the
+    number of vectors made. `everything`: make all vectors again, instead of only those without
+    tokens."""
     session.store.rebuild()
     session.wrote("reindex")
     if not session.models.embeds():
@@ -73,7 +72,7 @@ def reindex(
 
 @operation(ADMIN)
 def embed_now(session: Session, progress: Callable[[int], None] = lambda done: None) -> str | None:
-    """Embed what has no vector yet; returns the reason when the model failed, else None."""
+    """Make all missing vectors; return the reason if the model failed, or None."""
     if not session.models.embeds():
         return None
     try:
@@ -93,9 +92,9 @@ def switch_model(
     switched: Callable[[], object] = lambda: None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Make every missing vector of the model that these name, and return how many. Vectors of
-    the vault's former model serve until the new ones are all there. Then `switched` is called,
-    and the former ones are removed. Interrupted, it goes on where it stopped."""
+    """Make every missing vector of a model, and return their number. The former model's vectors
+    serve until all new ones are made; then `switched` is called and they are removed. It can be
+    interrupted and continued."""
     if not models.embeds():
         return 0
     embedder, vectors = models.configured_embedder(), session.store.vectors
@@ -124,9 +123,9 @@ def doctor(
     quick: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Sequence[Finding]:
-    """Check the memories and everything that is derived from them; `fix` repairs what is wrong,
-    and says what that cost in the notes of the findings. `quick` checks a sample, and repairs
-    nothing. `progress` is called with the number of memories that were checked since."""
+    """Check the memories and all derived data. `fix`: repair problems, and add findings about what
+    was lost; `quick`: check a sample, without repairs; `progress`: called with the number of
+    memories checked since the last call."""
     if quick:
         findings = session.store.glance()
         _note_damage(session, findings)
@@ -141,9 +140,9 @@ def doctor(
     if fix and wrong:
         from recollect.store.rescue.repair import mend  # noqa: PLC0415  start-up time
 
-        store = session.in_file(
+        store = session.sqlite_store(
             "`doctor --fix`",
-            "`recollect reindex` makes anew what is derived, and a backup brings back the rest",
+            "`recollect reindex` rebuilds the indexes and vectors, and a backup restores the rest",
         )
         mended = mend(store, session.clock())
         session.wrote("mend")
@@ -157,8 +156,8 @@ def doctor(
 
 
 def _token_findings(session: Session, *, fix: bool) -> list[Finding]:
-    """Check the token vectors, where the vault's model makes any; `fix` makes those anew that are
-    missing or damaged."""
+    """Check the token vectors, if the vault's model makes any. `fix`: make missing or damaged ones
+    again."""
     vectors = session.store.vectors
     try:
         embedder = session.models.embedder() if session.models.embeds() else None
@@ -175,7 +174,7 @@ def _token_findings(session: Session, *, fix: bool) -> list[Finding]:
 
 
 def _note_damage(session: Session, findings: Sequence[Finding]) -> bool:
-    """Let nothing be written into a vault that is damaged; return whether it is."""
+    """Make a damaged vault read-only; return whether it is damaged."""
     damaged = [one.problem for one in findings if one.problem and one.check in DAMAGE]
     if damaged:
         session.store.database.note_damage(damaged[0])
@@ -183,7 +182,7 @@ def _note_damage(session: Session, findings: Sequence[Finding]) -> bool:
 
 
 def repair_notes(mended: RepairResult) -> list[str]:
-    """What a repair cost, and where the damaged file is."""
+    """Return sentences about what a repair lost, and where the damaged file is kept."""
     notes = salvage_notes(mended.report)
     if mended.kept is not None:
         notes.append(f"The damaged vault is kept: {mended.kept}")
@@ -192,18 +191,14 @@ def repair_notes(mended: RepairResult) -> list[str]:
 
 @operation(ADMIN)
 def configuration(session: Session) -> Sequence[Finding]:
-    """Load what a search uses by the settings: the recipes, those that are the defaults, and
-    the models, which read a word each; a remote one is asked, too."""
+    """Check the settings of a search by loading all recipes and calling each model, remote ones
+    included, with one word."""
     broken = session.recipes.readable()[1]
-
-    def reranked() -> None:
-        session.models.reranker().scores(WARMING_WORDS, [WARMING_WORDS])
-
     checks: dict[str, Callable[[], object]] = {
         "search.recipe": session.recipe,
         "context.recipe": partial(session.recipe, section="context"),
         "embedding": lambda: session.models.embedder().queries([WARMING_WORDS]),
-        "rerank": reranked,
+        "rerank": lambda: session.models.reranker().scores(WARMING_WORDS, [WARMING_WORDS]),
     }
     found = [Finding("recipes", " ".join(broken.values()) or None)]
     for name, load in checks.items():
@@ -219,18 +214,17 @@ def configuration(session: Session) -> Sequence[Finding]:
 
 @operation(ADMIN)
 def warm_up(session: Session) -> None:
-    """Load the models and the vectors, so that the next search waits for neither. From then on
-    a server makes the vectors that are missing, and merges what others left. What
-    cannot be loaded is reported by the first search that needs it. A remote model is not asked:
-    each question may cost something."""
+    """Load the models and the vectors, so that the next search does not wait for them, and start a
+    server's background embedding and merging. Errors are left to the first search. Remote models
+    are not called: a call may cost money."""
     with suppress(RecollectError):
         if not session.models.embeds() or not (embedder := session.models.embedder()).local:
             pass
         elif session.store.database.at_rest:
-            embedder.queries([WARMING_WORDS])  # the vault stays closed until somebody asks
+            embedder.queries([WARMING_WORDS])  # the vault stays closed
         else:
             search = prepare_search(session, WARMING_WORDS, limit=1).search
-            in_vault(session, RELATED, search)
+            search_vault(session, RELATED, search)
     with suppress(RecollectError):
         if session.settings.rerank.provider != "http":
             session.models.reranker().ready()
@@ -244,8 +238,8 @@ def warm_up(session: Session) -> None:
 
 @operation(ADMIN)
 def dependencies(session: Session) -> dict[str, str | None]:
-    """What is wrong with each thing that a search needs of the vault; None: nothing. To ask is
-    not a use of the vault: one that is locked and idle stays closed."""
+    """Return the problem of each part of the vault that a search needs, or None. A locked and idle
+    vault stays closed."""
     found: dict[str, str | None] = {}
     for name, check in session.store.database.probes().items():
         try:
@@ -258,16 +252,16 @@ def dependencies(session: Session) -> dict[str, str | None]:
 
 @operation(ADMIN)
 def unlock(session: Session, passphrase: str) -> None:
-    """Open a locked vault with its passphrase, which is kept nowhere; Locked where it is wrong.
+    """Open a locked vault with its passphrase, which is not stored; raise Locked if it is wrong.
     The key is held until the idle lock, or until the process ends."""
-    store = session.in_file("Unlocking", "the database's own access control guards it")
+    store = session.sqlite_store("Unlocking", "the database's own access control guards it")
     store.database.unlock(lambda header: derive_key(passphrase, header))
     session.wrote("unlock")
 
 
 @operation(SEARCH)
 def coverage(session: Session) -> Coverage:
-    """How many memories there are, and how many have a vector of the active model."""
+    """Return how many memories there are, and how many have a vector of the active model."""
     if not session.models.embeds():
         return Coverage(0, session.store.vocabulary.documents())
     return session.store.vectors.coverage(session.models.embedder().identity)
@@ -275,8 +269,8 @@ def coverage(session: Session) -> Coverage:
 
 @operation(SEARCH)
 def waiting(session: Session, models: ActiveModels | None = None) -> int:
-    """How many live memories have no vector of the settings' model, or of the one that `models`
-    name; 0 without a model."""
+    """Return how many live memories have no vector of the configured model, or of `models`; 0
+    without a model."""
     models = models or session.models
     if not models.embeds():
         return 0
@@ -286,7 +280,7 @@ def waiting(session: Session, models: ActiveModels | None = None) -> int:
 
 @operation(SEARCH)
 def stats(session: Session) -> dict[str, Any]:
-    """What the vault holds, which models are active, and how many vectors wait."""
+    """Return counts of the vault, its active model, and how many memories wait for a vector."""
     model = session.models.embedder().identity if session.models.embeds() else None
     return {
         "vault": session.store.database.place,
@@ -300,8 +294,8 @@ def stats(session: Session) -> dict[str, Any]:
 
 
 class ConfiguredSetting(NamedTuple):
-    """A setting: its value as JSON, a password in an address left out, and where that comes from:
-    `default`, `file`, or the name of the environment variable."""
+    """A setting and its value as JSON, without passwords in addresses. `source`: `default`, `file`,
+    or the name of the environment variable."""
 
     key: str
     value: str
@@ -309,15 +303,15 @@ class ConfiguredSetting(NamedTuple):
 
 
 class KnownPlaces(NamedTuple):
-    """The vaults that are searched, and the collections behind one's own."""
+    """The vaults that are searched, and the collections of your own vault."""
 
     vaults: list[KnownVault]
     collections: tuple[CollectionSettings, ...]
 
 
 @operation(ADMIN)
-def configured(session: Session) -> list[ConfiguredSetting]:
-    """Every setting as this process has it."""
+def list_settings(session: Session) -> list[ConfiguredSetting]:
+    """List all settings of this process."""
     found = []
     for key, source in sources(session.home, session.others.environment).items():
         section, name = key.split(".")
@@ -331,8 +325,7 @@ def configured(session: Session) -> list[ConfiguredSetting]:
 
 @operation(SEARCH)
 def model_notes(session: Session) -> list[str]:
-    """What a user should know of the embedding model and this vault; nothing where all is
-    well."""
+    """Return sentences about problems of the embedding model with this vault."""
     notes = [note] if (note := language_note(session)) else []
     former = session.models.former_embedder()
     if former is not None:
@@ -345,9 +338,9 @@ def model_notes(session: Session) -> list[str]:
 
 @operation(SEARCH)
 def language_note(session: Session, *, compared: bool = False) -> str | None:
-    """What to do where much of a vault is in languages that the English model cannot read; None
-    where it can, or where another model was chosen. Questions of one's own decide where there
-    are some, unless they were asked (`compared`) and could not."""
+    """Return what to do if much of the vault is in languages that the English model cannot read;
+    None if it can, or if another model was chosen. If there are own questions, suggest comparing
+    the models with them, unless `compared` says that this was done without a result."""
     embedding = session.settings.embedding
     if embedding.provider != "builtin" or embedding.model == MULTILINGUAL:
         return None
@@ -372,18 +365,18 @@ def language_note(session: Session, *, compared: bool = False) -> str | None:
 
 @operation(ADMIN)
 def measure(session: Session) -> dict[str, float]:
-    """How many milliseconds it takes here to load and use the active models."""
+    """Measure how many milliseconds it takes to load and use the active models."""
     return measure_models(session.models)
 
 
 @operation(ADMIN)
 def known_places(session: Session) -> KnownPlaces:
-    """Where memories are searched for."""
+    """List the vaults that are searched, and the collections."""
     vaults = known_vaults(session.settings, session.home, session.path, None)
     return KnownPlaces(vaults, session.settings.collections)
 
 
 @operation(ADMIN)
 def mark(session: Session, id: str) -> str:
-    """The name of a memory in the audit log: a hash that only this vault can make."""
+    """Return the name of a memory in the audit log: a hash that only this vault can make."""
     return session.mark(id)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
-from recollect.checks import is_text, named_ids, several, unknown_memory
+from recollect.checks import as_tuple, check_ids, is_text, unknown_memory
 from recollect.engine.filters import in_known_projects
 from recollect.engine.operations import operation
 from recollect.engine.session import Session
@@ -33,8 +33,8 @@ Changes = Callable[[Memory], dict[str, object]]
 
 @operation(WRITE, retry=True)
 def save(session: Session, /, **fields: object) -> Memory:
-    """Save one memory, or update the one that it repeats. It is on the disk when this returns.
-    `supersedes`: the ids of those whose place it takes."""
+    """Save one memory, or update the one that it repeats. It is durable when this returns.
+    `supersedes`: the ids of memories that it replaces."""
     supersedes: Any = fields.pop("supersedes", ())
     [saved] = save_all(session, [make_draft(fields, supersedes=supersedes, now=session.clock())])
     return saved.memory
@@ -44,37 +44,37 @@ def save(session: Session, /, **fields: object) -> Memory:
 def save_all(session: Session, drafts: Sequence[Draft], *, redact: bool = True) -> list[Saved]:
     """Save these memories, all or none, and embed them, at once or in the background.
 
-    A draft without an id that repeats a memory of its project updates that memory. A project
-    that is there in another case, or with other blanks, is used as it is spelled there. What
-    looks like a secret is replaced first; without `redact` it is kept.
+    A draft without an id that repeats a memory of its project updates that memory. A project that
+    differs from a known one only in case or spaces gets the known spelling. With `redact`, what
+    looks like a secret is redacted first.
     """
-    session.models.embeds()  # settings that name no model are refused before anything is kept
+    session.models.embeds()  # raises an error for wrong settings before anything is saved
     drafts = [*in_known_projects(session, drafts)]
     redaction = session.redaction
     clean = [redaction.redact_draft(each, redact=redact) for each in drafts]
     replaced = [id for each in drafts for id in each.supersedes]
-    with changing(session, "save", replaced) as write:
-        every = [_saved(session, write, each)._replace(redacted=found) for each, found in clean]
+    with write_memories(session, "save", replaced) as write:
+        every = [_save(session, write, each)._replace(redacted=found) for each, found in clean]
     changed = [saved.memory for saved in every if saved.outcome != "unchanged"]
     session.wrote("save", [memory.id for memory in changed])
     session.embed_soon(changed)
-    # What is new was said by the caller; what was there before is for those who may read.
+    # A new memory is the caller's own text; of an older one, `visible` may hide most.
     return [
-        saved if saved.outcome == "added" else saved._replace(memory=session.shown(saved.memory))
+        saved if saved.outcome == "added" else saved._replace(memory=session.visible(saved.memory))
         for saved in every
     ]
 
 
-def _saved(session: Session, write: Writing, draft: Draft) -> Saved:
-    # What takes another's place is a memory of its own, however much it repeats of it.
+def _save(session: Session, write: Writing, draft: Draft) -> Saved:
+    # A memory that supersedes others is a new one, even if it repeats one of them.
     before = None if draft.supersedes else find_repeated(session.store, draft)
     if before is not None:
         return save_again(write, draft, before, session.clock())
     [saved] = save_drafts(write, [draft], session.clock(), session.require_restore)
     if saved.memory.superseded_by and saved.outcome != "unchanged":
         with_successor(write, saved.memory, saved.memory.superseded_by, session.clock())
-    stored = write.find(named_ids(draft.supersedes))
-    for old in [live(stored, id) for id in draft.supersedes]:
+    stored = write.find(check_ids(draft.supersedes))
+    for old in [require_live(stored, id) for id in draft.supersedes]:
         write.replace(old, with_successor(write, old.memory, saved.memory.id, session.clock()))
     return saved._replace(superseded=draft.supersedes)
 
@@ -94,22 +94,25 @@ def edit_all(
     keep_age: bool = False,
     **changes: object,
 ) -> list[Saved]:
-    """Change fields of memories, of all or none; None puts a field back to its default.
-    `append` adds a paragraph to the text; `section` is the heading below which `text` is put,
-    in the place of what is there. With `if_revision` (see `memory_json.revision`) only if they
-    are still as they were then. `redact` as for `save_all`. `keep_age` leaves `updated_at` as
-    it is."""
-    added, removed = several(add_tags, "add_tags"), several(remove_tags, "remove_tags")
+    """Change fields of memories, of all or none; None resets a field to its default.
+
+    append: a paragraph to add to the text.
+    section: a heading; `text` replaces what is below it.
+    if_revision: raise Changed unless the memories have this `memory_json.revision`.
+    redact: redact secrets first.
+    keep_age: leave `updated_at` as it is.
+    """
+    added, removed = as_tuple(add_tags, "add_tags"), as_tuple(remove_tags, "remove_tags")
     if "id" in changes:
         raise UserError("An id cannot be changed; save a new memory and forget this one.")
     if (added or removed) and "tags" in changes:
         raise UserError("Give either tags, or add_tags and remove_tags.")
     part = _part_of_text(append, section, changes)
-    return _edited(
+    return _edit(
         session,
         "edit",
         ids,
-        lambda memory: changes | part(memory) | _tagged(memory, added, removed),
+        lambda memory: changes | part(memory) | _change_tags(memory, added, removed),
         if_revision=if_revision,
         redact=redact,
         keep_age=keep_age,
@@ -117,14 +120,14 @@ def edit_all(
 
 
 def _part_of_text(append: str | None, section: str | None, changes: dict[str, object]) -> Changes:
-    """What `append`, or `section` with the text among the changes, makes of a memory."""
+    """Return the change that `append`, or `section` with the new text, makes to a memory."""
     if append is None and section is None:
         return lambda memory: {}
     from recollect.documents import markdown  # noqa: PLC0415  start-up time
 
     if section is None:
         if not isinstance(append, str) or not append.strip() or "text" in changes:
-            raise UserError("append needs a text to add, and not another text beside it.")
+            raise UserError("append needs a text to add, and no other text.")
         return lambda memory: markdown.append_text(memory, append)
     text = changes.pop("text", None)
     if not isinstance(section, str) or not isinstance(text, str) or append is not None:
@@ -135,19 +138,20 @@ def _part_of_text(append: str | None, section: str | None, changes: dict[str, ob
 @operation(WRITE, retry=True)
 def pin(session: Session, ids: Sequence[str]) -> list[Memory]:
     """Make memories core, the most trusted tier. Their age stays as it is."""
-    return _put(session, "pin", ids, lambda memory: {"tier": "core"})
+    return _move(session, "pin", ids, lambda memory: {"tier": "core"})
 
 
 @operation(WRITE, retry=True)
 def unpin(session: Session, ids: Sequence[str]) -> list[Memory]:
-    """Put core memories back into the tier that they have without it: file, or capture. Their
-    age stays as it is."""
-    files = session.store.folders.places(named_ids(ids))
+    """Return core memories to their former tier: file, or capture. Their age stays as it is."""
+    files = session.store.folders.places(check_ids(ids))
 
     def tier(memory: Memory) -> dict[str, object]:
+        if memory.tier != "core":
+            return {}
         return {"tier": "file" if memory.id in files else "capture"}
 
-    return _put(session, "unpin", ids, lambda memory: tier(memory) if memory.tier == "core" else {})
+    return _move(session, "unpin", ids, tier)
 
 
 @operation(WRITE, retry=True)
@@ -155,38 +159,38 @@ def tag(
     session: Session, ids: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> list[Memory]:
     """Add tags to memories, and remove others. Their age stays as it is."""
-    added, removed = several(add, "add"), several(remove, "remove")
+    added, removed = as_tuple(add, "add"), as_tuple(remove, "remove")
     if not (added or removed):
         raise UserError("Name a tag to add or to remove.")
-    return _put(session, "tag", ids, lambda memory: _tagged(memory, added, removed))
+    return _move(session, "tag", ids, lambda memory: _change_tags(memory, added, removed))
 
 
 @operation(WRITE, retry=True)
 def move(
     session: Session, ids: Sequence[str], *, project: str | None = None, space: str | None = None
 ) -> list[Memory]:
-    """Move memories to a project, or to a space; '' is none. Their age stays as it is."""
+    """Move memories to a project or a space, or with '' out of it. Their age stays as it is."""
     places = {"project": project, "space": space}
     named: dict[str, object] = {name: place for name, place in places.items() if place is not None}
     if not named:
         raise UserError("Name the project or the space to move them to.")
-    return _put(session, "move", ids, lambda memory: named)
+    return _move(session, "move", ids, lambda memory: named)
 
 
 def supersede_all(session: Session, olds: Sequence[str], new: str) -> list[Memory]:
-    """Put the memory `new` in the place of several, in one change; returns those."""
-    return _put(session, "supersede", olds, lambda memory: {"superseded_by": new}, target=new)
+    """Replace several memories with `new`, in one write; return the replaced ones."""
+    return _move(session, "supersede", olds, lambda memory: {"superseded_by": new}, target=new)
 
 
-def _put(
+def _move(
     session: Session, action: str, ids: Sequence[str], changes: Changes, target: str = ""
 ) -> list[Memory]:
-    """Change where memories belong, which is no news of what they say."""
-    done = _edited(session, action, ids, changes, keep_age=True, target=target)
+    """Change where memories belong; they say the same, so their age stays."""
+    done = _edit(session, action, ids, changes, keep_age=True, target=target)
     return [saved.memory for saved in done]
 
 
-def _edited(
+def _edit(
     session: Session,
     action: str,
     ids: Sequence[str],
@@ -197,19 +201,19 @@ def _edited(
     keep_age: bool,
     target: str = "",
 ) -> list[Saved]:
-    """Change the fields that `changes` names for each memory, in one transaction. `target`: the
-    memory that takes their place."""
-    session.models.embeds()  # as for `save_all`
+    """Change the fields that `changes` returns for each memory, in one transaction. `target`: the
+    memory that replaces them."""
+    session.models.embeds()  # as in `save_all`
     every, now, redaction = list[Saved](), session.clock(), session.redaction
-    with changing(session, action, [*ids, *filter(None, [target])], target=target) as write:
-        found = write.find(named_ids(ids))
-        for before in [live(found, id) for id in dict.fromkeys(ids)]:
+    with write_memories(session, action, [*ids, *filter(None, [target])], target=target) as write:
+        found = write.find(check_ids(ids))
+        for before in [require_live(found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
             fields = changes(before.memory)
             named = make_draft(fields, change=True, now=now)
             change, secrets = redaction.redact_draft(named, redact=redact)
             after = complete_draft(change, before.memory.id, before.memory, now)
-            # A link, or its removal, is no news of what the memory says.
+            # A link alone does not change what the memory says.
             if keep_age or {"superseded_by"} <= fields.keys() <= {"superseded_by", "valid_until"}:
                 after = replace(after, updated_at=before.memory.updated_at)
             if not (after.title or after.text):
@@ -225,11 +229,13 @@ def _edited(
     updated = [saved.memory for saved in every if saved.outcome == "updated"]
     session.wrote(action, [memory.id for memory in updated])
     session.embed_soon(updated)
-    return [saved._replace(memory=session.shown(saved.memory)) for saved in every]
+    return [saved._replace(memory=session.visible(saved.memory)) for saved in every]
 
 
-def _tagged(memory: Memory, added: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, object]:
-    """The tags that a memory then has; nothing where none are added or removed."""
+def _change_tags(
+    memory: Memory, added: tuple[str, ...], removed: tuple[str, ...]
+) -> dict[str, object]:
+    """Return the new tags of a memory as a change; empty if no tags are added or removed."""
     if not (added or removed):
         return {}
     return {"tags": [*(tag for tag in memory.tags if tag not in removed), *added]}
@@ -244,20 +250,23 @@ def forget(
     purge: bool = False,
     if_revision: str | None = None,
 ) -> None:
-    """Take memories out of every answer; `undo` brings them back, `purge` is for good. With
-    `if_revision` only if they are still as they were then."""
+    """Move memories to the trash; `undo` brings them back, `purge` deletes them permanently.
+    `if_revision`: raise Changed unless they have this `memory_json.revision`."""
     action = "purge" if purge else "restore" if undo else "forget"
-    with changing(session, action, ids) as write:
-        found = write.find(named_ids(ids))
+    with write_memories(session, action, ids) as write:
+        found = write.find(check_ids(ids))
         for id in dict.fromkeys(ids):
             if id in found:
                 _check_revision(found[id].memory, if_revision)
             if purge and id in found:
                 write.purge(found[id])
             elif undo:
-                write.restore(_forgotten(found, id))
+                if id not in found or not found[id].forgotten:
+                    message = f"The memory {id!r} is not among the forgotten ones."
+                    raise NotFound(message, id, forgotten=True)
+                write.restore(found[id])
             else:
-                write.forget(live(found, id), session.clock())
+                write.forget(require_live(found, id), session.clock())
     session.wrote(action, ids)
     if undo:
         session.embed_soon([stored.memory for stored in found.values()])
@@ -266,12 +275,11 @@ def forget(
 
 
 @contextmanager
-def changing(
+def write_memories(
     session: Session, action: str, ids: Sequence[str], *, target: str = ""
 ) -> Iterator[Writing]:
-    """A write to these memories. For one that another vault holds, the error names that vault: the
-    others are only read. They are asked when the write is over, so that no writer waits for
-    them."""
+    """Begin a write to these memories. If one belongs to another, read-only vault, the error names
+    that vault; it is looked up after the write, so that no writer waits for it."""
     try:
         with session.writing(action, target=target) as write:
             yield write
@@ -284,13 +292,14 @@ def changing(
 
 
 def _other_vault(session: Session, id: str) -> str | None:
-    """The vault or collection that holds a memory; None if it is in the home's own, or nowhere."""
+    """Return the vault or collection that holds a memory; None for the home's own, or if no vault
+    has it."""
     if id in session.store.memories.get([id]):
         return None
-    fanned = session.fanned(session.store)
-    if fanned is not None and id in fanned.memories.get([id]):
+    shared = session.with_collections(session.store)
+    if shared is not None and id in shared.memories.get([id]):
         return id.partition(":")[0]
-    found = session.elsewhere(id)
+    found = session.find_elsewhere(id)
     return None if found is None else found.vault
 
 
@@ -299,24 +308,17 @@ def _check_revision(memory: Memory, expected: str | None) -> None:
         raise Changed(f"The memory {memory.id!r} has changed meanwhile; look at it again first.")
 
 
-def live(found: Mapping[str, Stored], id: str) -> Stored:
-    """The memory of that id; NotFound where there is none, or it is forgotten."""
+def require_live(found: Mapping[str, Stored], id: str) -> Stored:
+    """Return the memory with this id; raise NotFound if it is unknown or forgotten."""
     if id not in found or found[id].forgotten:
         raise unknown_memory(id)
     return found[id]
 
 
-def _forgotten(found: Mapping[str, Stored], id: str) -> Stored:
-    if id not in found or not found[id].forgotten:
-        message = f"The memory {id!r} is not among the forgotten ones."
-        raise NotFound(message, id, forgotten=True)
-    return found[id]
-
-
 @operation(WRITE, SEARCH)
 def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
-    """Copy memories of one's own vault into a collection, or bring the copies up to date."""
-    memories = session.store.memories.get(named_ids(ids))
+    """Copy memories of your own vault into a collection, or update the copies."""
+    memories = session.store.memories.get(check_ids(ids))
     for id in ids:
         if id not in memories:
             raise unknown_memory(id)
@@ -337,12 +339,12 @@ def publish(session: Session, ids: Sequence[str], to: str) -> list[Memory]:
 
 @operation(DELETE)
 def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
-    """Take memories out of a collection; those of one's own stay."""
+    """Remove memories from a collection; your own copies stay."""
     store = _collection(session, collection)
     with session.writing("unpublish", store=store) as write:
-        found = write.find(named_ids(ids))
+        found = write.find(check_ids(ids))
         for id in dict.fromkeys(ids):
-            write.forget(live(found, id), session.clock())
+            write.forget(require_live(found, id), session.clock())
     session.wrote("unpublish", ids)
 
 
@@ -358,13 +360,6 @@ def edit(session: Session, id: str, /, **changes: Any) -> Memory:
     """Change fields of one memory as `edit_all` does, and return it."""
     [saved] = edit_all(session, [id], **changes)
     return saved.memory
-
-
-@operation(WRITE, retry=True)
-def edited(session: Session, id: str, /, **changes: Any) -> Saved:
-    """Change fields of one memory as `edit_all` does, and return what was changed."""
-    [saved] = edit_all(session, [id], **changes)
-    return saved
 
 
 @operation(WRITE, retry=True, route="POST /supersede/{id}")
@@ -385,4 +380,4 @@ def restore(session: Session, ids: Sequence[str]) -> list[Memory]:
     """Bring forgotten memories back, all or none."""
     forget(session, ids, undo=True)
     found = session.store.memories.get(ids)
-    return [session.shown(found[id]) for id in dict.fromkeys(ids) if id in found]
+    return [session.visible(found[id]) for id in dict.fromkeys(ids) if id in found]

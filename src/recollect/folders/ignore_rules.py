@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from recollect.files import opened_regular
+from recollect.files import open_regular
 
 GIT = ".gitignore"
 OWN = ".recollectignore"
@@ -97,7 +97,7 @@ def _expand(pattern: str) -> str:
 def read_patterns(file: Path) -> IgnorePatterns:
     """Read an ignore file, which may not exist. Links are not followed."""
     try:
-        stream = opened_regular(file)
+        stream = open_regular(file)
         if stream is None:
             return IgnorePatterns(problems=("It is not a file.",))
         with stream:

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from recollect.checks import lies_in
+from recollect.checks import is_inside
 from recollect.errors import NotFound
 from recollect.folders import is_instruction_file
 from recollect.folders.chunk_writing import ChunkWriter, Synced
@@ -31,12 +31,12 @@ from recollect.folders.file_reading import (
 from recollect.folders.scan import FoundFile, Scan, scan_file, scan_folder
 from recollect.folders.transcript import transcript_type
 from recollect.folders.transcript_reading import read_transcript
-from recollect.maths import parts
+from recollect.maths import batched
 from recollect.secrets.redaction import Redaction
 from recollect.store.base import Store, Writing
 from recollect.store.folders import Folder, StoredFile
 from recollect.store.memory_rows import PreparedMemories
-from recollect.worker_processes import Workers, fitting, part_size
+from recollect.worker_processes import Workers, part_size, worker_count
 
 # If a file was changed this shortly before it was read, another change may have the same time,
 # because clocks of file systems are coarse. Git calls such files racy.
@@ -140,9 +140,9 @@ class Sync:
             files = {path: file for path, file in scan.files.items() if wanted(path)}
             return scan._replace(files=files, left_out=Counter(why.reason for _, why in scan.named))
         own = {path for path, file in scan.files.items() if str(file.full) in self._own}
-        if self._home is not None and lies_in(self._home, self._root):
+        if self._home is not None and is_inside(self._home, self._root):
             folders = {file.full.parent for file in scan.files.values()}
-            home = {folder for folder in folders if lies_in(folder, self._home)}
+            home = {folder for folder in folders if is_inside(folder, self._home)}
             own |= {path for path, file in scan.files.items() if file.full.parent in home}
         if not own:
             return scan
@@ -190,14 +190,14 @@ class Sync:
         if self._folder.client:
             every = chain.from_iterable(read_transcript(reading, *file) for file in files)
         if len(files) > FEW_FILES and not self._folder.client:
-            workers = fitting()
+            workers = worker_count()
         if workers > 1:
             size = max(part_size(len(files), MOST_FILES, workers), BATCH_FILES)
             ready = partial(ready_made, reading)
-            some = parts(files, size, lambda file: file[0].size, MOST_BYTES)
+            some = batched(files, size, lambda file: file[0].size, MOST_BYTES)
             batches = Workers(ready, workers).map(some)
         else:
-            read = parts(every, BATCH_FILES, lambda file: len(file.chunks), BATCH_CHUNKS)
+            read = batched(every, BATCH_FILES, lambda file: len(file.chunks), BATCH_CHUNKS)
             batches = ((batch, None) for batch in read)
         for batch, prepared in batches:
             for file in batch:

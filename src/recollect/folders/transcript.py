@@ -24,7 +24,7 @@ import msgspec
 from recollect.checks import clean_text
 from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
-from recollect.files import opened_regular
+from recollect.files import open_regular
 from recollect.times import parse_time
 
 GROUP = "recollect.transcripts"
@@ -109,7 +109,7 @@ class Transcript(ABC):
 
     def __iter__(self) -> Iterator[Turn]:
         """Yield the turns in order. Raise OSError if the file cannot be read."""
-        stream = opened_regular(self.path)
+        stream = open_regular(self.path)
         if stream is None:
             raise OSError(0, "it is not a file")
         with stream:

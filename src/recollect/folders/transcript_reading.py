@@ -19,7 +19,7 @@ from recollect.documents.chunking import split_document
 from recollect.documents.document import Chunk, Document, LeftOut, one_line
 from recollect.documents.file_types import MARKDOWN
 from recollect.documents.reader import not_opened
-from recollect.files import opened_regular
+from recollect.files import open_regular, project_of
 from recollect.folders.file_reading import (
     CleanDraft,
     ReadFile,
@@ -31,7 +31,6 @@ from recollect.folders.file_reading import (
 from recollect.folders.scan import FoundFile
 from recollect.folders.transcript import NOT_JSON, TOO_LONG, Position, Transcript, Turn, turns
 from recollect.hashing import bytes_digest
-from recollect.projects import project_of
 from recollect.store.folders import StoredFile
 from recollect.types import SESSION
 
@@ -76,7 +75,7 @@ def progress_of(found: FoundFile, before: StoredFile | None) -> Progress:
 def _ends(path: Path, end: int) -> bytes:
     """Return a digest of the first and the last bytes before `end`; empty if the file is
     shorter."""
-    stream = opened_regular(path)
+    stream = open_regular(path)
     if stream is None:
         return b""
     with stream:

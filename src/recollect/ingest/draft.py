@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from recollect.checks import is_text, not_allowed, several
+from recollect.checks import as_tuple, is_text, not_allowed
 from recollect.errors import UserError
 from recollect.hashing import content_digest
 from recollect.query.time.moments import read_time
@@ -83,7 +83,7 @@ def make_draft(
             fields[name] = DEFAULTS[name]
     if not change and not any(fields.get(name, "").strip() for name in ("title", "text")):
         raise UserError("A memory needs a title or a text.")
-    return Draft(fields, several(supersedes or (), "supersedes"))
+    return Draft(fields, as_tuple(supersedes or (), "supersedes"))
 
 
 def complete_draft(draft: Draft, id: str, before: Memory | None, now: datetime) -> Memory:

@@ -24,7 +24,7 @@ import msgspec
 from recollect.checks import is_text
 from recollect.entry_points import entry_points_of
 from recollect.errors import UserError
-from recollect.files import locked_folder, opened_regular, remove_leftovers, replacing
+from recollect.files import locked_folder, open_regular, remove_leftovers, replace_file
 from recollect.ingest.draft import Draft, make_draft
 from recollect.memory_json import memory_json
 from recollect.store.base import Stored
@@ -127,7 +127,7 @@ def write_export(file: Path, lines: Iterable[bytes]) -> None:
     remove_leftovers(file)
     remove_leftovers(beside)
     with ExitStack() as finishing:
-        with replacing(file) as stream:
+        with replace_file(file) as (_, stream):
             for line in lines:
                 stream.write(line)
                 digest.update(line)
@@ -137,7 +137,7 @@ def write_export(file: Path, lines: Iterable[bytes]) -> None:
             os.fsync(stream.fileno())  # takes long, so before the lock
             finishing.enter_context(locked_folder(file.parent))
             beside.unlink(missing_ok=True)  # so an export that is killed now leaves no checksum
-        with replacing(beside) as stream:
+        with replace_file(beside) as (_, stream):
             stream.write(b"# recollect export: %d lines, %d bytes\n" % (count, size))
             stream.write(b"%s  %s\n" % (digest.hexdigest().encode(), os.fsencode(file.name)))
 
@@ -150,7 +150,7 @@ def verify(file: Path, stream: BinaryIO) -> None:
     if not stream.seekable():
         return
     try:
-        checksum = opened_regular(beside)
+        checksum = open_regular(beside)
     except FileNotFoundError:
         return
     except OSError as error:

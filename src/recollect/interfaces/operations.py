@@ -14,11 +14,11 @@ import msgspec
 
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
-from recollect.engine.operations import LaterOperation, Operation, declared_function
+from recollect.engine.operations import LazyOperation, Operation, declared_function
 from recollect.interfaces.signatures import Parameter, parameters_of, read_arguments
 from recollect.memory_json import memory_json
 from recollect.present import schema
-from recollect.present.words import two_lines
+from recollect.present.sentences import two_lines
 from recollect.times import iso
 from recollect.types import Memory
 
@@ -90,7 +90,7 @@ def list_operations(named: str) -> Iterator[InterfaceOperation]:
     for name, method in vars(Recollect).items():
         if not hasattr(method, "function"):
             continue
-        if named != "command" or not isinstance(method.function, LaterOperation):
+        if named != "command" or not isinstance(method.function, LazyOperation):
             found = InterfaceOperation(name, method)
             if getattr(found.declared, named):
                 yield found

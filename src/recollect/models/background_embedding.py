@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from recollect.deadline import Deadline
+from recollect.deadline import Deadline, without_waiting
 from recollect.errors import RecollectError
 from recollect.lifetime import Lifetime
 from recollect.models.base import Embedder, Immediate
 from recollect.models.embedding_queue import Batches, TextsRefused
-from recollect.retry import without_waiting
 from recollect.store.base import VectorIndex
 from recollect.types import Memory
 

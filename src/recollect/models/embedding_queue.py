@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from recollect.errors import ProviderError
-from recollect.maths import parts
+from recollect.maths import batched
 from recollect.models.base import Embedder, Tokenwise, Windowed
 from recollect.store.base import MOST_TOKENWISE, EmbeddedText, VectorIndex, Waiting
 from recollect.store.feedback import StoredFeedback
@@ -82,7 +82,7 @@ def embed_again(
     batches = Batches(vectors, embedder, progress=progress)
     if everything or isinstance(embedder, Tokenwise):
         with _wait_for_lease(vectors, lambda: False):
-            for batch in parts(
+            for batch in batched(
                 (
                     Waiting(one.key, one.text)
                     for one in every_embedded(vectors, embedder.identity)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from recollect.hashing import CHECKSUM, intact, with_checksum
+from recollect.hashing import CHECKSUM, is_intact, with_checksum
 from recollect.models.base import model_error
 from recollect.types import Span
 
@@ -128,7 +128,7 @@ def token_cosines(query: QueryTokens, packed: Sequence[bytes], scales: Matrix) -
     if not packed:
         return []
     width = len(scales) // 4
-    texts = [blob[:-CHECKSUM] if intact(blob) else b"" for blob in packed]
+    texts = [blob[:-CHECKSUM] if is_intact(blob) else b"" for blob in packed]
     codes = np.frombuffer(b"".join(texts), np.uint8)
     unpacked = TABLE[codes].reshape(-1, len(scales))
     lengths = np.sqrt(np.square(unpacked) @ np.square(scales))

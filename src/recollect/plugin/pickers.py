@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from recollect.errors import Cancelled
 from recollect.present.picking import Picked, PickerText, PickerType
-from recollect.present.sentences import evidence, no_results
-from recollect.present.visible import visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, evidence, no_results, visible
 from recollect.types import Search
 
 __all__ = (

@@ -1,4 +1,4 @@
-"""What an agent should know when it starts, as text and as JSON, within a number of tokens."""
+"""The context of an agent as text and as JSON, within a token budget."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from recollect.checks import too_small
 from recollect.errors import UserError
 from recollect.memory_json import memory_json
 from recollect.present import sentences
-from recollect.present.response import degraded_json
+from recollect.present.response import CHARACTERS_PER_TOKEN, degraded_json
+from recollect.present.sentences import (
+    HEADING,
+    counted,
+    one_line,
+    quoted,
+    title_of,
+    two_lines,
+    visible_json,
+)
 from recollect.present.snippet import PASSAGE_CHARACTERS
-from recollect.present.views import CHARACTERS_PER_TOKEN
-from recollect.present.visible import one_line, quoted, visible_json
-from recollect.present.words import HEADING, counted, title_of, two_lines
 from recollect.query.passages import passage
 from recollect.times import day, iso
 from recollect.types import Context, Memory
 
-# What JSON has of every memory, and what of those that have it. Details are asked for apart.
+# Fields that JSON has of every memory, and those it has only if they are set.
 ALWAYS = ("id", "title", "text", "kind", "project", "tier", "tags", "created_at", "updated_at")
 NEVER = ("details", "superseded_by", "archived_at")
 WHERE_SET = tuple(n for n in Memory.__struct_fields__ if n not in (*ALWAYS, *NEVER))
@@ -32,7 +38,7 @@ Form = Callable[[Context], str]
 
 
 def context_json(found: Context) -> dict[str, Any]:
-    """The memories, how they were found, and how many have no room."""
+    """Return the context for programs."""
     return {
         "memories": [_memory_json(memory, found) for memory in found.memories],
         "pinned": found.pinned,
@@ -57,13 +63,13 @@ def _memory_json(memory: Memory, found: Context) -> dict[str, Any]:
 
 
 def context_line(found: Context) -> str:
-    """The JSON in one line: what indentation takes is lost to the memories."""
+    """Return the JSON in one line, which leaves more tokens for memories."""
     return visible_json(msgspec.json.encode(context_json(found)).decode())
 
 
 def context_text(found: Context, when: Callable[[datetime], str] = day) -> str:
-    """Titles and texts, then how they were found and how many more there are. What stands behind a
-    `>` is a memory's own. `when`: how times are written."""
+    """Return titles and texts, then how they were found and how many did not fit. Lines of memories
+    begin with `>`. `when`: formats times."""
     parts = [_memory_text(memory, found, when) for memory in found.memories]
     kinds = (
         (found.pinned, "pinned"), (found.matched, "found by search"), (found.topped_up, "newest"),
@@ -86,11 +92,11 @@ def context_text(found: Context, when: Callable[[datetime], str] = day) -> str:
 
 
 def _memory_text(memory: Memory, found: Context, when: Callable[[datetime], str]) -> str:
-    """The heading; the text, unless the heading is the whole of it; and why it is so."""
+    """Return the heading, the text unless it is the heading, and the reasons."""
     whole = memory.text if title_of(memory) or len(memory.text) > HEADING else ""
     shown = {"": whole, "Context: ": memory.context, "Why: ": memory.why, "Impact: ": memory.impact}
     if memory.tier == "file":
-        del shown["Context: "]  # it is the heading
+        del shown["Context: "]  # the heading shows it
     shown["Details: "] = found.snippets.get(memory.id, "")
     body = "\n".join(f"{name}{text}" for name, text in shown.items() if text)
     return "\n".join(part for part in (two_lines(memory, when), quoted(body)) if part)
@@ -99,12 +105,12 @@ def _memory_text(memory: Memory, found: Context, when: Callable[[datetime], str]
 FORMS: tuple[Form, ...] = (context_text, context_line)
 
 
-def fitted(
+def fit_tokens(
     found: Context, max_tokens: int | None, words: Sequence[str], forms: Sequence[Form] = FORMS
 ) -> Context:
-    """The context with what fits into that many tokens in each of the forms, with all that they say
-    beside memories. In order, each memory that still fits: whole, or else the passage of it that
-    the words stand in. UserError where no answer is so short."""
+    """Cut the context to a number of tokens in each of the forms. In order, keep each memory that
+    still fits, whole or as the passage with the words. Raise UserError if even an answer without
+    memories is too long."""
     if max_tokens is None:
         return found
     if max_tokens < 1:
@@ -119,17 +125,17 @@ def fitted(
     room = [most - size for size in empty]
     kept: list[Memory] = []
     for memory in found.memories:
-        for shown in (memory, _shortened(memory, words)):
-            costs = [size - none for size, none in zip(sizes(shown), empty, strict=True)]
+        for shown in (memory, _shorten(memory, words)):
+            costs = [size - bare for size, bare in zip(sizes(shown), empty, strict=True)]
             if all(cost <= left for cost, left in zip(costs, room, strict=True)):
                 kept.append(shown)
                 room = [left - cost for cost, left in zip(costs, room, strict=True)]
                 break
-    while kept and max(sizes(*kept)) > most:  # what stands between memories takes some room
+    while kept and max(sizes(*kept)) > most:  # separators between memories count, too
         kept.pop()
     answer = _with(found, kept)
     if not kept and found.memories:
-        least = min(max(sizes(_shortened(memory, words))) for memory in found.memories)
+        least = min(max(sizes(_shorten(memory, words))) for memory in found.memories)
         needed = f"{ceil(least / CHARACTERS_PER_TOKEN):,} are needed"
         answer = answer._replace(note=f"Nothing fits into {max_tokens:,} tokens; {needed}.")
     else:
@@ -140,7 +146,7 @@ def fitted(
 
 
 def _with(found: Context, memories: Sequence[Memory]) -> Context:
-    """The context with these of its memories, some of them shortened."""
+    """Return the context with only these memories, some of them shortened."""
     whole = {memory.id: memory for memory in found.memories}
     return found._replace(
         memories=tuple(memories),
@@ -149,7 +155,7 @@ def _with(found: Context, memories: Sequence[Memory]) -> Context:
     )
 
 
-def _shortened(memory: Memory, words: Sequence[str]) -> Memory:
-    """The memory with a passage for its text, and without what only explains it."""
+def _shorten(memory: Memory, words: Sequence[str]) -> Memory:
+    """Return the memory with a passage as its text, and without context, why and impact."""
     shown = passage(memory, words, PASSAGE_CHARACTERS).text
     return replace(memory, text=shown, context="", why="", impact="")

@@ -1,4 +1,4 @@
-"""A memory's versions for people and programs: what each change added and removed."""
+"""The versions of a memory for people and programs, with the differences between them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, Struct, UnsetType
 
 from recollect.memory_json import memory_json
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.store.history import Version
 from recollect.times import iso, minute
 from recollect.types import TEXTS, Memory
 
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-MOST_COMPARED = 2_000  # words: more than that are shown as removed and added as a whole
+MOST_COMPARED = 2_000  # words: a longer text is shown as removed and added as a whole
 MOST_NAMED = 10  # ids in a sentence
-BESIDE = 40  # characters that are shown of what is the same, on each side
+AROUND = 40  # unchanged characters that are shown on each side of a change
 
 
-class Piece(NamedTuple):
+class TextChange(NamedTuple):
     """A part of a text: `same`, `added` or `removed`."""
 
     what: str
@@ -31,15 +31,15 @@ class Piece(NamedTuple):
 
 
 class FieldDifference(NamedTuple):
-    """A field that a change has changed, in pieces."""
+    """A changed field, with its unchanged, removed and added parts."""
 
     field: str
-    pieces: tuple[Piece, ...]
+    parts: tuple[TextChange, ...]
 
 
 class VersionJson(Struct):
-    """A version of a memory: what changed it, and the memory after that. `differences`: of each
-    field that changed what was removed in [- -] and what was added in {+ +}."""
+    """A version of a memory, and the change that made it. `differences`: the changed fields, with
+    removed text in [- -] and added text in {+ +}."""
 
     version: int
     at: str
@@ -76,14 +76,15 @@ def version_json(version: Version, differences: Sequence[FieldDifference]) -> di
 
 
 def history_json(versions: Sequence[Version]) -> list[dict[str, Any]]:
-    """Newest first, as the library returns them."""
-    return [version_json(version, found) for version, found in compared(versions, iso)]
+    """Return the versions for programs, newest first."""
+    return [version_json(version, found) for version, found in with_differences(versions, iso)]
 
 
-def compared(
+def with_differences(
     versions: Sequence[Version], when: Callable[[datetime], str] = minute
 ) -> Iterator[tuple[Version, list[FieldDifference]]]:
-    """Each version with what its change did; newest first. `when`: how a time is written."""
+    """Yield each version with its differences to the one before; newest first. `when`: formats
+    times."""
     for after, before in pairwise(versions):
         yield after, list(_differences(before, after, when))
     if versions:
@@ -95,7 +96,7 @@ def _differences(
 ) -> Iterator[FieldDifference]:
     for name in after.changed:
         if name == "forgotten_at":
-            continue  # the action says so
+            continue  # the action shows it
         old, new = getattr(before.memory, name), getattr(after.memory, name)
         if name in TEXTS:
             yield FieldDifference(name, tuple(_words(old, new)))
@@ -103,54 +104,50 @@ def _differences(
             yield FieldDifference(name, tuple(_tags(old, new)))
         elif name != "updated_at":
             old, new = (when(each) if isinstance(each, datetime) else each for each in (old, new))
-            both = [Piece("removed", old or ""), Piece("added", new or "")]
-            yield FieldDifference(name, tuple([piece for piece in both if piece.text]))
+            yield FieldDifference(name, tuple(_replaced(old or "", new or "")))
 
 
-def _tags(old: Sequence[str], new: Sequence[str]) -> Iterator[Piece]:
-    for what, some, others in (("removed", old, new), ("added", new, old)):
-        if gone := [tag for tag in some if tag not in others]:
-            yield Piece(what, ", ".join(gone))
+def _replaced(old: str, new: str) -> Iterator[TextChange]:
+    if old:
+        yield TextChange("removed", old)
+    if new:
+        yield TextChange("added", new)
 
 
-def _words(old: str, new: str) -> Iterator[Piece]:
-    """The words that went and came, with some of what is the same around them."""
+def _tags(old: Sequence[str], new: Sequence[str]) -> Iterator[TextChange]:
+    removed = ", ".join(tag for tag in old if tag not in new)
+    return _replaced(removed, ", ".join(tag for tag in new if tag not in old))
+
+
+def _words(old: str, new: str) -> Iterator[TextChange]:
+    """Yield removed and added words, with some unchanged text around them."""
     a, b = WORDS.findall(old), WORDS.findall(new)
     if max(len(a), len(b)) > MOST_COMPARED:
-        pieces = [Piece("removed", old), Piece("added", new)]
-        yield from (piece for piece in pieces if piece.text)
+        yield from _replaced(old, new)
         return
     codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     for number, (what, a1, a2, b1, b2) in enumerate(codes):
         if what == "equal":
             text = "".join(a[a1:a2])
-            yield Piece("same", _shortened(text, number > 0, number < len(codes) - 1))
-            continue
-        if a1 < a2:
-            yield Piece("removed", "".join(a[a1:a2]))
-        if b1 < b2:
-            yield Piece("added", "".join(b[b1:b2]))
-
-
-def _shortened(text: str, behind: bool, ahead: bool) -> str:
-    """What is the same, near to what is not: the end of a change is before it, or one ahead."""
-    if len(text) <= 2 * BESIDE:
-        return text
-    start = text[:BESIDE] if behind else ""
-    end = text[-BESIDE:] if ahead else ""
-    return f"{start}…{end}"
+            if len(text) > 2 * AROUND:
+                start = text[:AROUND] if number > 0 else ""
+                end = text[-AROUND:] if number < len(codes) - 1 else ""
+                text = f"{start}…{end}"
+            yield TextChange("same", text)
+        else:
+            yield from _replaced("".join(a[a1:a2]), "".join(b[b1:b2]))
 
 
 def difference_text(difference: FieldDifference) -> str:
-    """A field's difference in one line: [-what went-] and {+what came+}."""
+    """Return a difference in one line: [-removed-] and {+added+}."""
     marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
-    text = "".join(marks[piece.what].format(piece.text) for piece in difference.pieces)
+    text = "".join(marks[part.what].format(part.text) for part in difference.parts)
     return f"{difference.field}: {' '.join(text.split())}"
 
 
 def version_line(version: Version, when: str = "") -> str:
-    """What the change was, when, through what and by whom, in one line; `when`: its time in other
-    words than those of a clock."""
+    """Return a version's change in one line: its time, action, author and reason. `when`: its time
+    in words."""
     author = version.author
     who = " ".join(filter(None, (author.client, f"for {author.user}" if author.user else "")))
     by = ", ".join(filter(None, (author.interface, who, "automatic" if author.automatic else "")))
@@ -161,7 +158,7 @@ def version_line(version: Version, when: str = "") -> str:
 
 
 def undone_text(action: str, at: datetime, changed: Sequence[str], forgotten: Sequence[str]) -> str:
-    """What was taken back, in a sentence or two."""
+    """Return one or two sentences about an undone change."""
     what = f"Undone: {action} of {minute(at)}, {counted(len(changed), 'memory')}."
     if forgotten:
         what += f" Moved to the trash: {', '.join(forgotten[:MOST_NAMED])}"

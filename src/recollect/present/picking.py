@@ -1,5 +1,5 @@
-"""What the command `find` and a picker say to each other; the pickers that are installed are entry
-points of the group `recollect.pickers`."""
+"""The interface between the command `find` and pickers, which are entry points of the group
+`recollect.pickers`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ GROUP = "recollect.pickers"
 
 
 class PickerText(Protocol):
-    """What the command shows of a memory."""
+    """How the command shows a memory."""
 
     def row(self, memory: Memory, columns: int, now: datetime | None) -> str:
-        """Return a memory as one line of a list, as wide as that."""
+        """Return a memory as one line of a list, `columns` wide."""
 
     def preview(
         self,
@@ -30,21 +30,21 @@ class PickerText(Protocol):
         colour: bool,
         why: bool,
     ) -> list[str]:
-        """Return the lines of a memory, or of why it is there, with the escapes of a terminal."""
+        """Return the lines of a memory, or with `why` of its explanation, with terminal escapes."""
 
     def copy(self, memory: Memory, to_terminal: Callable[[str], object]) -> object:
         """Copy a memory to the clipboard, by a program or by the terminal."""
 
 
 class Picked(NamedTuple):
-    """What a person chose; `line`: the one of its file that matches, 0 where none is known."""
+    """The memory that a person chose. `line`: the matching line of its file, or 0."""
 
     memory: Memory
     line: int = 0
 
 
 class PickerType(Protocol):
-    """What an entry point of the group is: a function."""
+    """A picker: a function that lets a person choose a memory on a terminal."""
 
     def __call__(
         self,
@@ -54,5 +54,5 @@ class PickerType(Protocol):
         terminal: TextIO,
         text: PickerText,
     ) -> Picked | None:
-        """Return what somebody chose on this terminal, or None. `command` runs a command of the
-        command line."""
+        """Return the memory that was chosen on this terminal, or None. `command` runs a recollect
+        command."""

@@ -1,4 +1,4 @@
-"""The JSON of a search's answer, as types from which HTTP and MCP make their schemas."""
+"""Types of JSON answers, from which HTTP and MCP make their schemas."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, defstruct, structs
 
 from recollect.present.history import VersionJson
-from recollect.present.views import VIEWS, Count, Time
+from recollect.present.response import VIEWS, Count, Time
 from recollect.types import (
-    Choice,
     Degraded,
     Evidence,
     Intent,
     Memory,
-    ReviewKind,
     Severity,
     Term,
     Tier,
@@ -30,8 +28,8 @@ class MemoryDate(Struct):
 
 
 class FileLines(Struct):
-    """Where in a file a result stands. `line`: the one that matches best; `lines`: the first and
-    the last of what is shown."""
+    """The place of a result in its file. `line`: the best match; `lines`: the first and the last
+    line shown."""
 
     path: str
     heading: str
@@ -46,7 +44,7 @@ COMMON: dict[str, Any] = {
 
 
 def _result_fields() -> dict[str, Any]:
-    """What a result may have beside what all have: the fields of every view, and the rest."""
+    """Return the optional fields of a result: those of all views, and the rest."""
     views = [field for view in VIEWS.values() for field in structs.fields(view)]
     return {field.name: field.type for field in views if field.name not in COMMON} | {
         "memory": Memory,
@@ -72,11 +70,11 @@ _Result: Any = defstruct(
 
 
 class ResultJson(_Result):  # type: ignore[misc]
-    """One result: what every view has, and of the rest what the view asked for has."""
+    """One result: the fields of every view, and those of the chosen one."""
 
 
 class ResponseJson(Struct):
-    """What a search answers."""
+    """The answer of a search."""
 
     query: str
     recipe: str
@@ -96,15 +94,15 @@ class ResponseJson(Struct):
 
 
 class ErrorJson(Struct):
-    """Why a command failed. `code` stays the same; the message is for people, and may change."""
+    """An error of a command. `code` is stable; the message is for people, and may change."""
 
     code: str
     message: str
 
 
 class ContextMemory(Struct):
-    """A memory as a context has it: fields that were never given are left out. `has_more`: there
-    are details, or the text is shortened. `snippet`: what of the details is asked for."""
+    """A memory in a context; empty fields are left out. `has_more`: there are details, or the text
+    is shortened; `snippet`: the matching passage of the details."""
 
     id: str
     title: str
@@ -130,9 +128,8 @@ class ContextMemory(Struct):
 
 
 class ContextJson(Struct):
-    """What an agent should know when it starts. How many are `pinned`, `matched` the question, or
-    are there since they are the newest (`topped_up`); how many have no room in max_tokens
-    (`left_out`); `note` says why there is nothing."""
+    """The context of an agent: memories that are `pinned`, `matched` the query or are the newest
+    (`topped_up`). `left_out`: how many did not fit into max_tokens; `note`: why it is empty."""
 
     memories: list[ContextMemory]
     pinned: Count
@@ -145,13 +142,13 @@ class ContextJson(Struct):
 
 
 class PurgedCount(Struct):
-    """How many memories were deleted permanently."""
+    """The number of memories deleted permanently."""
 
     purged: int
 
 
 class UndoneJson(Struct):
-    """What was taken back; those of `forgotten` went to the trash."""
+    """An undone action; the memories in `forgotten` went to the trash."""
 
     undone: str
     at: Time
@@ -160,33 +157,12 @@ class UndoneJson(Struct):
 
 
 class RedoneJson(Struct):
-    """What was done again; those of `forgotten` went to the trash."""
+    """A redone action; the memories in `forgotten` went to the trash."""
 
     redone: str
     at: Time
     ids: list[str]
     forgotten: list[str]
-
-
-class ReviewItemJson(Struct):
-    """Something to decide. `proposed`: what an agent would do; empty where none said anything."""
-
-    id: str
-    kind: ReviewKind
-    why: str
-    sure: float
-    suggested: Choice
-    choices: list[Choice]
-    proposed: str
-    memories: list[Memory]
-
-
-class ReviewJson(Struct):
-    """The next items, how many there are of each kind, and beyond the limit."""
-
-    items: list[ReviewItemJson]
-    counts: dict[str, int]
-    more: Count
 
 
 class VersionsJson(Struct):

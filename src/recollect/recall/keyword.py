@@ -1,5 +1,4 @@
-"""Channels that ask the keyword indexes: by BM25 (which index, which columns, which reading of the
-query), for what a query means literally, for long details that hold its words."""
+"""Channels that search the keyword indexes: by BM25, by exact terms, and in long details."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from recollect.query.passages import window
 from recollect.query.subwords import pairs, subwords, subwords_query
 from recollect.query.terms import keywords, words
 from recollect.query.understanding import BM25_FACTOR, WrittenMatches, inverse_frequency
-from recollect.recall.base import Channel
+from recollect.recall import Channel
 from recollect.recipes.ranges import AtLeastOne, Depth, Weight
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
 from recollect.types import Findings, Hit, Ranking, Term, leaf, ranked
@@ -38,22 +37,22 @@ TERMS: dict[str, Callable[[str], list[str]]] = {
 # The indexes that hold an exact term.
 UNSPACED: tuple[KeywordIndexName, ...] = ("subwords",)
 SPACED: tuple[KeywordIndexName, ...] = ("stemmed", "details")
-# What these channels found may have the words in its details.
+# The channels whose results are also searched for words in their details.
 OTHERS = ("subwords", "exact")
 
 
 class Keyword(Channel, frozen=True, tag="keyword"):
-    """BM25 over the named columns; columns that are not named are neither matched nor scored.
+    """BM25 over the named columns; other columns are neither matched nor scored.
 
-    `reading` is how the query becomes terms: `keywords` (no stop words, any may match), `words`
-    (every word, any may match), `pieces` (between white space, as prefixes, any may match),
-    `boolean` (all must match, or as the operators AND, OR, NOT and NEAR say), `subwords` (parts of
-    identifiers, and neighbouring characters of scripts without spaces, any may match).
-    `correct_typos` searches, instead of a word that stands nowhere in the vault, for the words that
-    typing errors may have made it of. `languages` reads `keywords` of a query in another language
-    than English by that language: without its question words and articles, and with the other forms
-    of a word that stands nowhere. The recipe then reads the times that such a query names, too.
-    `smooth` counts how rare a word is, in a vault of a few memories, as if there were some more.
+    reading: how the query becomes terms: `keywords` (without stop words, any may match), `words`
+        (all words, any may match), `pieces` (split at white space, as prefixes, any may match),
+        `boolean` (all must match, or by the operators AND, OR, NOT and NEAR), `subwords` (parts of
+        identifiers, and neighbouring characters of scripts without spaces, any may match).
+    correct_typos: replace a word that no memory has by its likely corrections.
+    languages: read `keywords` of a query in another language by that language: without its question
+        words and articles, and with other inflections of unknown words. The recipe then also reads
+        times in such a query.
+    smooth: smooth the rarity of words in small vaults.
     """
 
     about = "holds the words"
@@ -87,7 +86,7 @@ class Keyword(Channel, frozen=True, tag="keyword"):
         return "subwords" if self.index == "subwords" else None
 
     def check(self, where: str) -> None:
-        """The index must have the columns, and one at least must be named."""
+        """Raise UserError for unknown columns, or without columns."""
         known = COLUMNS[self.index]
         for column in self.columns:
             if column not in known:
@@ -110,10 +109,15 @@ class Keyword(Channel, frozen=True, tag="keyword"):
 
     def recall(self, context: SearchContext) -> Ranking:
         if self.correct_typos:
-            _note_corrections(context)
+            for word, meant in context.understanding.corrections.items():
+                others = ", ".join(meant)
+                context.note(f"No memory holds {word!r}: searched for {others} as well.")
         narrowed = context.filter(kind=self.kind, without_kinds=self.without_kinds)
         asked = self.matches(context)
-        written = self._as_written(context)
+        # Matches of names such as `C++`, which FTS5 expressions cannot express.
+        written: list[WrittenMatches] = []
+        if self.languages and self.reading == "keywords":
+            written = list(context.understanding.written_matches(self.columns).values())
         if narrowed is None or (asked is None and not written):
             return Ranking()
         if len(TERMS[self.reading](context.search.query)) > fts5.MOST_TERMS:
@@ -142,31 +146,19 @@ class Keyword(Channel, frozen=True, tag="keyword"):
     def _statistics(
         self, context: SearchContext, index: KeywordIndexName, expression: str
     ) -> KeywordStatistics | None:
-        """Return what BM25 counts instead of what the index holds."""
+        """Return smoothed statistics for BM25, or None for those of the index."""
         unseen = context.understanding.unseen if self.smooth else 0
         if not unseen:
             return None
         own = context.store.keyword.statistics(index, expression)
-        rows = own.rows + unseen  # as long as the others
+        rows = own.rows + unseen  # of the same average length
         return own._replace(rows=rows, tokens=round(own.tokens * rows / max(1, own.rows)))
-
-    def _as_written(self, context: SearchContext) -> list[WrittenMatches]:
-        """Return what holds a name such as `C++`, which a match expression cannot ask for."""
-        if not self.languages or self.reading != "keywords":
-            return []
-        return list(context.understanding.written_matches(self.columns).values())
-
-
-def _note_corrections(context: SearchContext) -> None:
-    """Say which words were searched for that nobody typed."""
-    for word, meant in context.understanding.corrections.items():
-        context.note(f"No memory holds {word!r}: searched for {', '.join(meant)} as well.")
 
 
 class Exact(Channel, frozen=True, tag="exact"):
-    """The best `each` memories for each exact term by itself, its words one behind the other: the
-    other words of the query cannot crowd them out. A memory counts by how many terms it has. A
-    word that more than `common` memories have is not rare, and is left to the keywords."""
+    """The best `each` memories for each exact term as a phrase, whatever the query's other words
+    find. The score is the number of terms. A word that more than `common` memories have is left to
+    the keyword channel."""
 
     about = "holds an exact term"
     family = "literal"
@@ -178,8 +170,8 @@ class Exact(Channel, frozen=True, tag="exact"):
     def recall(self, context: SearchContext) -> Ranking:
         found: dict[str, list[str]] = {}
         for term in context.understanding.exact_terms:
-            # One word that many memories have, such as a year: the keyword channel ranks these as
-            # well, and asking for them again would cost as much.
+            # A common word, such as a year, would cost as much as the keyword channel, which ranks
+            # its memories as well.
             if context.understanding.frequencies.get(term.lower(), 0) > self.common:
                 continue
             for id in self._holding(term, context):
@@ -190,7 +182,7 @@ class Exact(Channel, frozen=True, tag="exact"):
         )
 
     def _holding(self, term: str, context: SearchContext) -> list[str]:
-        """The best by text and the like, then the best by details that are none of these."""
+        """Return the ids of the best memories by their texts, then the best others by details."""
         unspaced = is_unspaced(term)
         phrase = pairs(term.replace(" ", "")) if unspaced else words(term)
         if not phrase:
@@ -210,11 +202,10 @@ class Exact(Channel, frozen=True, tag="exact"):
 
 
 class Details(Channel, frozen=True, tag="details"):
-    """Of the best `each` by BM25 in details, and of what the channels before it named `OTHERS`
-    found: `weight` of the most that BM25 could give, `(k1 + 1) · Σ rarity` of the query's words in
-    the passage of `characters` that holds the most of them. So a long log that has every word
-    somewhere counts no more than a short note; and BM25 itself would give next to nothing to a
-    word that is in the only details there are."""
+    """The best `each` by BM25 in details, and the results of OTHERS. The score is `weight` times
+    BM25's maximum, `(k1 + 1) · Σ rarity`, for the words in the passage of `characters` that has the
+    most of them. So a long log with every word somewhere counts no more than a short note, and a
+    word in the only details of a vault counts, which BM25 itself would score near 0."""
 
     about = "holds the words in its details"
     family = "words"

@@ -1,5 +1,4 @@
-"""Channels that ask for memories by what is known of them: all of them where nothing is asked, by
-tag, by what was accepted, by the time they were made."""
+"""Channels that list memories: all, by tag, accepted ones, and by kind and time."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from msgspec.structs import replace
 
 from recollect.context import SearchContext
 from recollect.query.terms import keywords
-from recollect.recall.base import Channel
+from recollect.recall import Channel
 from recollect.recipes.ranges import Depth
 from recollect.types import Hit, Ranking, combine, leaf, ranked
 
@@ -16,10 +15,10 @@ GROUPS = {"core": 2.0, "capture": 1.0, "file": 0.0}
 
 
 class Recent(Channel, frozen=True, tag="recent"):
-    """Answers an empty query only: whole groups by tier, the newest first within each.
+    """All memories, for empty queries only: by tier, each newest first.
 
-    The score is the group plus `1/(1 + place)`, which is below 1, so that it states the same order;
-    ages would not: a memory dated after now is of age 0, like any other such.
+    The score is the tier's number plus `1/(1 + place)`, which gives the same order. Ages would not:
+    all memories dated in the future have age 0.
     """
 
     about = "how new it is"
@@ -28,7 +27,7 @@ class Recent(Channel, frozen=True, tag="recent"):
     depth: Depth
     name: str = "recent"
 
-    def wanted(self, context: SearchContext) -> bool:
+    def applies(self, context: SearchContext) -> bool:
         return not context.search.query.strip()
 
     def recall(self, context: SearchContext) -> Ranking:
@@ -54,20 +53,20 @@ class Topic(Channel, frozen=True, tag="topic"):
     name: str = "topic"
 
     def recall(self, context: SearchContext) -> Ranking:
-        asked = keywords(context.search.query)
+        words = keywords(context.search.query)
         narrowed = context.filter()
-        if not asked or narrowed is None:
+        if not words or narrowed is None:
             return Ranking()
-        found = context.store.topics.carrying(asked, self.depth.at(context.limit), narrowed)
-        # Not sorted again: among equally many matches the newest stands first.
+        found = context.store.topics.carrying(words, self.depth.at(context.limit), narrowed)
+        # Not `ranked`: of equal counts the newest comes first.
         return Ranking(
             tuple(Hit(id, leaf(self.name, count, "tags that are keywords")) for id, count in found)
         )
 
 
 class Accepted(Channel, frozen=True, tag="accepted"):
-    """The memories that were accepted for this very question and pass the filter. Takes no part
-    where there are none."""
+    """The memories that were accepted for the same question and pass the filter. It takes no part
+    if there are none."""
 
     about = "accepted for this question"
     family = "rarity"
@@ -88,10 +87,10 @@ class Accepted(Channel, frozen=True, tag="accepted"):
 
 
 class Listed(Channel, frozen=True, tag="listed"):
-    """Answers a query that lists (`bugs from last month`, `latest decision`) and no other: the
-    memories of the kind, project, severity and time asked for, newest or oldest first.
+    """The memories of a kind, project, severity and time, newest or oldest first, only for queries
+    that ask for a list (`bugs from last month`, `latest decision`).
 
-    The score is `1/place`, which states that order.
+    The score is `1/place`.
     """
 
     about = "when it was made"

@@ -1,4 +1,4 @@
-"""The vector channel: nearest by cosine, and when it is worth asking the model at all."""
+"""The vector channel: the nearest memories by cosine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import structs
 
 from recollect.context import ChannelRole, SearchContext
 from recollect.errors import Interrupted, RecollectError
-from recollect.recall.base import Channel
+from recollect.recall import Channel
 from recollect.recipes.ranges import Cosine, Count, Depth
 from recollect.store.base import VectorMatch
 from recollect.types import NO_FINDINGS, Findings, Hit, Ranking, Term
@@ -19,9 +19,10 @@ When = Literal["always", "sparse", "semantic", "never"]
 class Vector(Channel, frozen=True, tag="vector"):
     """The nearest memories by cosine.
 
-    `when`: `always`; `sparse`, only if the channel `sparse_after` found fewer than `sparse_below`;
-    `semantic`, only for queries of semantic intent; `never`. Those under `least_cosine` are
-    dropped. `dimensions` above 0 cuts the vectors to that many (Matryoshka).
+    when: `always`; `sparse`, only if the channel `sparse_after` found fewer than `sparse_below`;
+        `semantic`, only for queries of semantic intent; `never`.
+    least_cosine: drop memories below it.
+    dimensions: above 0, cut the vectors to this length (Matryoshka).
     """
 
     about = "near in meaning"
@@ -44,13 +45,13 @@ class Vector(Channel, frozen=True, tag="vector"):
     def channels(self) -> tuple[str, ...]:
         return (self.sparse_after,) if self.when == "sparse" else ()
 
-    def asking_vectors(self, when: str) -> Vector:
+    def with_vectors(self, when: str) -> Vector:
         return structs.replace(self, when=when)
 
     def embeds(self, context: SearchContext) -> bool:
-        return self.when == "always" and self.wanted(context)
+        return self.when == "always" and self.applies(context)
 
-    def wanted(self, context: SearchContext) -> bool:
+    def applies(self, context: SearchContext) -> bool:
         if not context.search.query.strip():
             return False
         match self.when:
@@ -67,12 +68,12 @@ class Vector(Channel, frozen=True, tag="vector"):
         if narrowed is None:
             return Ranking()
         identity = context.embedder.identity
-        self._say_what_waits(context, identity)
+        self._note_missing(context, identity)
         try:
             found = context.store.vectors.nearest(
                 identity, vector, self.depth.at(context.limit), narrowed, self.dimensions
             )
-        except Interrupted:  # what is read after it would fail as well
+        except Interrupted:  # later reads would fail as well
             raise
         except RecollectError as error:
             context.lose_vectors(str(error))
@@ -82,7 +83,7 @@ class Vector(Channel, frozen=True, tag="vector"):
         return Ranking(tuple(self._hit(match) for match in near), dropped)
 
     def _hit(self, found: VectorMatch) -> Hit:
-        """The explanation names the passage that was nearest, where a memory has several."""
+        """Return a hit; its explanation names the nearest passage of a memory with several."""
         how = ""
         if found.passage:
             start, end = found.span
@@ -90,7 +91,7 @@ class Vector(Channel, frozen=True, tag="vector"):
         findings = Findings(span=found.span) if found.passage else NO_FINDINGS
         return Hit(found.memory_id, Term(self.name, found.score, "cosine", how=how), findings)
 
-    def _say_what_waits(self, context: SearchContext, identity: str) -> None:
+    def _note_missing(self, context: SearchContext, identity: str) -> None:
         embedded, memories = context.store.vectors.coverage(identity)
         if embedded < memories:
             advice = "a running server makes them, or `recollect reindex`"

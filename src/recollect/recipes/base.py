@@ -15,8 +15,8 @@ from msgspec.structs import fields
 
 from recollect.context import ChannelRole
 from recollect.errors import UserError
-from recollect.fuse import fusions
-from recollect.fuse.feature_sum import FeatureSum
+from recollect.fuse import FeatureSum, Rrf, WeightedMax
+from recollect.fuse import Union as NoFusion
 from recollect.hashing import content_digest
 from recollect.query.likeness import Likeness
 from recollect.recall.keyword import Details, Exact, Keyword
@@ -44,7 +44,7 @@ from recollect.stages.supersede import Supersede
 from recollect.types import Family, View
 
 AnyChannel = Union[Keyword, Vector, Topic, Recent, Exact, Listed, Details, Accepted]  # noqa: UP007
-AnyFusion = Union[fusions.Rrf, fusions.WeightedMax, fusions.Union, FeatureSum]  # noqa: UP007
+AnyFusion = Union[Rrf, WeightedMax, NoFusion, FeatureSum]  # noqa: UP007
 AnyStage = Union[  # noqa: UP007
     WeightedSum,
     Bonus,
@@ -150,9 +150,9 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             for field, value in stage.deferral(query).items()
         }
 
-    def asking_vectors(self, when: str) -> Recipe:
+    def with_vectors(self, when: str) -> Recipe:
         """Return this recipe with another `when` for its vector channel (see `recall.vector`)."""
-        recall = tuple(channel.asking_vectors(when) for channel in self.recall)
+        recall = tuple(channel.with_vectors(when) for channel in self.recall)
         return msgspec.structs.replace(self, recall=recall)
 
 

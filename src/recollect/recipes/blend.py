@@ -1,6 +1,6 @@
 """`blend`: the default. Log odds of words and vectors, then what signals and a reranker add."""
 
-from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
+from recollect.fuse import FeatureSum, FeatureWeights
 from recollect.query.likeness import Likeness
 from recollect.recall.keyword import Details, Exact, Keyword
 from recollect.recall.lists import Accepted, Listed

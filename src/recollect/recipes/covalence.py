@@ -1,6 +1,6 @@
 """`covalence`: five signals by rank, in one formula."""
 
-from recollect.fuse.fusions import Union
+from recollect.fuse import Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.lists import Recent
 from recollect.recall.vector import Vector

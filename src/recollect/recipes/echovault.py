@@ -1,6 +1,6 @@
 """`echovault`: keywords first, vectors only where keywords found little."""
 
-from recollect.fuse.fusions import WeightedMax
+from recollect.fuse import WeightedMax
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

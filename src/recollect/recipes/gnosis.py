@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from recollect.fuse.fusions import Rrf
+from recollect.fuse import Rrf
 from recollect.recall.lists import Topic
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

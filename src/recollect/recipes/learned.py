@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from recollect.fuse.feature_sum import FeatureSum
+from recollect.fuse import FeatureSum
 from recollect.maths import logistic
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.recipes.base import Recipe
 from recollect.stages.signal_sums import Bonus, WeightedSum
 from recollect.store.feedback import StoredFeedback
@@ -53,7 +53,7 @@ class Lesson(Struct, frozen=True, kw_only=True):
 
 def learnable(recipe: Recipe) -> dict[str, float]:
     """Return the weights that can learn: those of the fused channels and of the added signals."""
-    fused = recipe.fuse.weights.used() if isinstance(recipe.fuse, FeatureSum) else {}
+    fused = recipe.fuse.weights.nonzero() if isinstance(recipe.fuse, FeatureSum) else {}
     signals = {
         signal.name: signal.weight
         for stage in recipe.stages
@@ -77,8 +77,8 @@ def with_learned_weights(recipe: Recipe, text: str) -> Recipe:
         return recipe
     weights, fuse = lesson.weights, recipe.fuse
     if isinstance(fuse, FeatureSum):
-        factors = {name: weights[name] / weight for name, weight in fuse.weights.used().items()}
-        alone = {name: factors.get(name, 1.0) * own for name, own in fuse.alone.used().items()}
+        factors = {name: weights[name] / weight for name, weight in fuse.weights.nonzero().items()}
+        alone = {name: factors.get(name, 1.0) * own for name, own in fuse.alone.nonzero().items()}
         learned = {name: weights[name] for name in factors}
         fuse = replace(
             fuse, weights=replace(fuse.weights, **learned), alone=replace(fuse.alone, **alone)

@@ -1,6 +1,6 @@
 """`related`: memories about the same thing as another one. Internal: it is not for questions."""
 
-from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
+from recollect.fuse import FeatureSum, FeatureWeights
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

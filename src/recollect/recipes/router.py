@@ -1,6 +1,6 @@
 """`router`: every query runs on keywords; questions in sentences also run on meaning."""
 
-from recollect.fuse.fusions import Rrf
+from recollect.fuse import Rrf
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

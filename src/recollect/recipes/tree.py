@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 
 from recollect.errors import Exists, UserError
 from recollect.files import locked_folder, write_whole
-from recollect.fuse.fusions import Alone
+from recollect.fuse import Alone
 from recollect.recall.keyword import Reading
 from recollect.recall.vector import When
 from recollect.recipes.base import Recipe, check, recipe_of

@@ -1,6 +1,6 @@
 """`vault`: six weighted signals over keyword and vector recall."""
 
-from recollect.fuse.fusions import Union
+from recollect.fuse import Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Limits, Recipe

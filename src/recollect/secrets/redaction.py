@@ -14,7 +14,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from recollect.checks import clean_query
+from recollect.checks import clean_query, compile_pattern
 from recollect.errors import UserError
 from recollect.hashing import content_digest
 from recollect.ingest.draft import CHOICES, Draft
@@ -33,7 +33,6 @@ from recollect.secrets.detectors import (
 from recollect.secrets.formats import BLOCKS, DECODED, TOKENS
 from recollect.settings import Secrets
 from recollect.types import PLACES, TEXTS, Memory, Span
-from recollect.user_patterns import compile_pattern
 from recollect.version import __version__
 
 # Tried in this order: a credential's own format is a better sign than the name before it.

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from math import exp, log
 
 from recollect.context import SearchContext
-from recollect.fuse.fusions import reciprocal
+from recollect.fuse import reciprocal
 from recollect.query.time.periods import describe, within
 from recollect.recipes.ranges import AtLeastOne, Share, Smoothing, Span
 from recollect.signals.base import NOTHING, Signal, SignalValue

@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import hypot, log
 
 from recollect.context import ChannelRole, SearchContext, passages_of
-from recollect.fuse.fusions import reciprocal
+from recollect.fuse import reciprocal
 from recollect.query.terms import compose, keywords, semantic_text, words
 from recollect.recipes.ranges import Share, Smoothing, Weight
 from recollect.signals.base import Signal, SignalValue

@@ -38,7 +38,7 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
         asked = set(context.understanding.keywords)
         if not asked:
             return ranking
-        return ranking.resorted(self._raise(hit, asked, context) for hit in ranking)
+        return ranking.with_hits(self._raise(hit, asked, context) for hit in ranking)
 
     def _raise(self, hit: Hit, asked: set[str], context: SearchContext) -> Hit:
         if not hit.findings.verified:
@@ -48,7 +48,7 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
             return hit
         how = f"{self.floor:g} · {len(words)}/{len(asked)} keywords: {', '.join(sorted(words))}"
         floor = leaf(self.name, self.floor * len(words) / len(asked), how)
-        return hit.rescored(combine("floored", "max", (hit.why, floor)))
+        return hit.with_score(combine("floored", "max", (hit.why, floor)))
 
 
 class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
@@ -68,7 +68,7 @@ class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):
             for id in found.ids
         }
         kept = (hit for hit in ranking if hit.score >= self.floor or hit.memory_id in worded)
-        return ranking.keeping(kept, self.name)
+        return ranking.keep(kept, self.name)
 
 
 class ScoreFloor(Stage, frozen=True, tag="score_floor"):
@@ -81,7 +81,7 @@ class ScoreFloor(Stage, frozen=True, tag="score_floor"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         kept = (hit for hit in ranking if hit.score >= self.floor or hit.findings.unreached)
-        return ranking.keeping(kept, self.name)
+        return ranking.keep(kept, self.name)
 
 
 class ExactFloor(Stage, frozen=True, tag="exact_floor"):
@@ -124,7 +124,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
             if hit.score <= score:
                 raised[hit.memory_id] = self._raise(hit, score, "stays above what is lifted")
                 score = raised[hit.memory_id].score
-        return ranking.resorted(raised.get(hit.memory_id, hit) for hit in ranking)
+        return ranking.with_hits(raised.get(hit.memory_id, hit) for hit in ranking)
 
     def _sole_holders(self, shown: Sequence[Hit], context: SearchContext) -> set[str]:
         """Return the memories of the answer that alone hold one of the terms."""
@@ -151,7 +151,7 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
         lift = score - hit.score
         while (why := add_parts(hit.why, leaf(self.name, lift, how))).value <= score:
             lift += ulp(max(abs(score), abs(lift)))
-        return hit.rescored(why)
+        return hit.with_score(why)
 
 
 class FixedScore(Stage, frozen=True, tag="fixed_score"):
@@ -187,7 +187,7 @@ class Browsed(Stage, frozen=True, tag="browsed"):
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
         joined = context.channels.get(self.channel, Ranking())
-        return ranking.resorted((*ranking.hits, *joined.hits)) if joined else ranking
+        return ranking.with_hits((*ranking.hits, *joined.hits)) if joined else ranking
 
 
 class Validity(Stage, frozen=True, tag="validity"):
@@ -206,14 +206,14 @@ class Validity(Stage, frozen=True, tag="validity"):
         if context.understanding.asks_about_past or not any(labels.values()):
             return ranking
         valid = [hit.score for hit in ranking if not labels[hit.memory_id]]
-        return ranking.resorted(self._below(hit, valid, labels[hit.memory_id]) for hit in ranking)
+        return ranking.with_hits(self._below(hit, valid, labels[hit.memory_id]) for hit in ranking)
 
     def _below(self, hit: Hit, valid: list[float], label: str) -> Hit:
         answering = [score for score in valid if score >= hit.score - self.within]
         if not label or not answering or min(answering) > hit.score:
             return hit
         place = leaf(self.name, nextafter(min(answering), -inf), f"{label}: below what is valid")
-        return hit.rescored(combine(hit.why.name, "min", (hit.why, place)))
+        return hit.with_score(combine(hit.why.name, "min", (hit.why, place)))
 
 
 class Dismissed(Stage, frozen=True, tag="dismissed"):
@@ -245,10 +245,10 @@ class Dismissed(Stage, frozen=True, tag="dismissed"):
                 how = f"{same[hit.memory_id].how}: below what you did not dismiss"
                 place = leaf(self.name, lowest, how)
                 why = combine(hit.why.name, "min", (hit.why, place))
-                placed[hit.memory_id] = hit.rescored(why)
+                placed[hit.memory_id] = hit.with_score(why)
         if not placed:
             return ranking
-        return ranking.resorted(placed.get(hit.memory_id, hit) for hit in ranking)
+        return ranking.with_hits(placed.get(hit.memory_id, hit) for hit in ranking)
 
 
 def multiply(name: str, term: Term, factor: float, why: str) -> Term:
@@ -265,14 +265,14 @@ class KindBoost(Stage, frozen=True, tag="kind_boost"):
     name: str = "kind_boost"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        boosted = ranking.resorted(self._boost(hit, context) for hit in ranking)
+        boosted = ranking.with_hits(self._boost(hit, context) for hit in ranking)
         return boosted.best(self.pool, "pool")
 
     def _boost(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if kind not in self.factors:
             return hit
-        return hit.rescored(multiply(self.name, hit.why, self.factors[kind], f"kind {kind}"))
+        return hit.with_score(multiply(self.name, hit.why, self.factors[kind], f"kind {kind}"))
 
 
 class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
@@ -289,7 +289,7 @@ class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
     unverified_cap: Share = 0.70
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return ranking.resorted(self._adjust(hit, context) for hit in ranking)
+        return ranking.with_hits(self._adjust(hit, context) for hit in ranking)
 
     def _adjust(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
@@ -297,7 +297,7 @@ class KindAdjust(Stage, frozen=True, tag="kind_adjust"):
             return hit
         cap = self.cap if hit.findings.verified else self.unverified_cap
         term = multiply(self.name, hit.why, self.factor, f"kind {kind}")
-        return hit.rescored(cap_score(self.name, term, cap))
+        return hit.with_score(cap_score(self.name, term, cap))
 
 
 class DonePenalty(Stage, frozen=True, tag="done_penalty"):
@@ -309,10 +309,10 @@ class DonePenalty(Stage, frozen=True, tag="done_penalty"):
     name: str = "done"
 
     def apply(self, ranking: Ranking, context: SearchContext) -> Ranking:
-        return ranking.resorted(self._adjust(hit, context) for hit in ranking)
+        return ranking.with_hits(self._adjust(hit, context) for hit in ranking)
 
     def _adjust(self, hit: Hit, context: SearchContext) -> Hit:
         kind = context.memory(hit.memory_id).kind
         if not kind.endswith(DONE):
             return hit
-        return hit.rescored(multiply(self.name, hit.why, self.factor, f"kind {kind}"))
+        return hit.with_score(multiply(self.name, hit.why, self.factor, f"kind {kind}"))

@@ -47,14 +47,14 @@ class NearDuplicates(Stage, frozen=True, tag="near_duplicates"):
             return ranking
         kept = [_merge_group(hits, hidden, context) for hits in groups]
         rest = (_without_hidden(hit, hidden) for hit in ranking.hits[top:])
-        return ranking.keeping((*kept, *rest), self.name)
+        return ranking.keep((*kept, *rest), self.name)
 
 
 def _merge_group(hits: Sequence[Hit], hidden: set[str], context: SearchContext) -> Hit:
     """Return the best of a group, which names the others."""
     best, *others = hits
     if others:
-        best = best.finding(same=tuple(context.memory(hit.memory_id) for hit in others))
+        best = best.with_findings(same=tuple(context.memory(hit.memory_id) for hit in others))
     return _without_hidden(best, hidden)
 
 
@@ -62,10 +62,12 @@ def _without_hidden(hit: Hit, hidden: set[str]) -> Hit:
     """Return the hit without beliefs about hidden hits."""
     older, newer = hit.findings.seems_to_replace, hit.findings.seems_replaced_by
     if newer and newer.id in hidden:
-        hit = hit.finding(seems_replaced_by=None)
+        hit = hit.with_findings(seems_replaced_by=None)
     if not any(memory.id in hidden for memory in older):
         return hit
-    return hit.finding(seems_to_replace=tuple(each for each in older if each.id not in hidden))
+    return hit.with_findings(
+        seems_to_replace=tuple(each for each in older if each.id not in hidden)
+    )
 
 
 class Neighbours(Stage, frozen=True, tag="neighbours"):
@@ -93,7 +95,7 @@ class Neighbours(Stage, frozen=True, tag="neighbours"):
             path = context.memory(id).path
             found[id] = FilePlace(path, best.heading, best.first_line, best.last_line), others
         kept = (hit for hit in ranking if hit.memory_id not in hidden)
-        return ranking.keeping((_with_file_place(hit, found, context) for hit in kept), "neighbour")
+        return ranking.keep((_with_file_place(hit, found, context) for hit in kept), "neighbour")
 
 
 def _with_file_place(
@@ -102,7 +104,7 @@ def _with_file_place(
     if hit.memory_id not in found:
         return hit
     file, others = found[hit.memory_id]
-    return hit.finding(file=file, joined=tuple(map(context.memory, others)))
+    return hit.with_findings(file=file, joined=tuple(map(context.memory, others)))
 
 
 def _runs(places: Sequence[ChunkPlace]) -> Iterator[list[ChunkPlace]]:

@@ -117,7 +117,7 @@ def rerank_scores(
     if context.deadline.over:
         context.degrade(stage, context.deadline.reason)
         return {}
-    with context.timed(stage):
+    with context.timer(stage):
         try:
             reranker = context.models.reranker()
         except ProviderError as error:
@@ -190,25 +190,29 @@ class CrossEncoder(Stage, frozen=True, tag="cross_encoder"):
             return self._score_unverified(ranking, context)
         lowest = max(LEAST, min(scores.values()))
         best = ranking.hits[0].score
-        reranked = ranking.resorted(self._hit(hit, scores, lowest, best) for hit in ranking)
+        reranked = ranking.with_hits(self._hit(hit, scores, lowest, best) for hit in ranking)
         return structs.replace(reranked, reranked=len(scores))
 
     def _hit(self, hit: Hit, scores: dict[str, float], lowest: float, best: float) -> Hit:
         score = scores.get(hit.memory_id)
         if score is not None:
-            return hit.rescored(leaf(self.name, score, "cross-encoder")).finding(verified=True)
+            return hit.with_score(leaf(self.name, score, "cross-encoder")).with_findings(
+                verified=True
+            )
         parts = (
             leaf("lowest_verified", lowest, "lowest score the reranker gave"),
             leaf("fused", hit.score / best, "fused score over the largest"),
         )
-        return hit.rescored(combine("not_reached", "product", parts)).finding(unreached=True)
+        return hit.with_score(combine("not_reached", "product", parts)).with_findings(
+            unreached=True
+        )
 
     def _score_unverified(self, ranking: Ranking, context: SearchContext) -> Ranking:
         # The fused RRF, before any stage changed it.
         fused, cosines = scores_of(context.fused), scores_of(context.by_vectors())
         largest = context.fused.largest
-        return ranking.resorted(
-            hit.rescored(
+        return ranking.with_hits(
+            hit.with_score(
                 self.skip.score(fused[hit.memory_id], cosines.get(hit.memory_id), largest=largest)
             )
             for hit in ranking
@@ -267,7 +271,7 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
             return ranking
         logits = {id: self._bound_logit(score) for id, score in scores.items()}
         worst = min(logits.values())
-        reranked = ranking.resorted(self._hit(hit, logits, worst) for hit in ranking)
+        reranked = ranking.with_hits(self._hit(hit, logits, worst) for hit in ranking)
         return structs.replace(reranked, reranked=len(logits))
 
     def _count_contested(self, scores: Sequence[float], limit: int) -> int:
@@ -293,5 +297,5 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
                 f"{said if logit else 'not recognised'} by the reranker (logit of a cross-encoder)"
             )
         term = weighted(self.name, self.weight, logit, how)
-        moved = hit.rescored(add_parts(hit.why, term))
-        return moved.finding(verified=True) if read else moved
+        moved = hit.with_score(add_parts(hit.why, term))
+        return moved.with_findings(verified=True) if read else moved

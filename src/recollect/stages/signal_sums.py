@@ -102,8 +102,8 @@ class WeightedSum(SignalStage, frozen=True, tag="weighted_sum"):
             return ranking
         weights = self.weights(context)
         by_signal = {signal.name: signal.values(context, ids) for signal in self.signals}
-        return ranking.resorted(
-            hit.rescored(
+        return ranking.with_hits(
+            hit.with_score(
                 combine(
                     self.name,
                     "sum",
@@ -133,8 +133,8 @@ class Bonus(SignalStage, frozen=True, tag="bonus"):
         }
         if not telling:
             return ranking
-        return ranking.resorted(
-            hit.rescored(
+        return ranking.with_hits(
+            hit.with_score(
                 add_parts(
                     hit.why,
                     *(

@@ -110,8 +110,8 @@ def _link_hit(hit: Hit, newer: dict[str, Memory], older: Sequence[Memory]) -> Hi
     if older:
         known = {memory.id for memory in older}
         believed = tuple(each for each in hit.findings.seems_to_replace if each.id not in known)
-        hit = hit.finding(replaces=tuple(older), seems_to_replace=believed)
-    return hit.finding(superseded_by=newer[hit.memory_id]) if hit.memory_id in newer else hit
+        hit = hit.with_findings(replaces=tuple(older), seems_to_replace=believed)
+    return hit.with_findings(superseded_by=newer[hit.memory_id]) if hit.memory_id in newer else hit
 
 
 class Supersede(Stage, frozen=True, tag="supersede"):
@@ -161,7 +161,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
             elif id in found and not wanted:
                 best = hits[older[0].id]
                 hits[id] = self._above(Hit(id, best.why), best, "replaces", context)
-        return ranking.resorted(hits.values())
+        return ranking.with_hits(hits.values())
 
     def _newer_first(self, ranking: Ranking, context: SearchContext) -> Ranking:
         if context.search.include_expired:
@@ -182,8 +182,10 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         hits = dict(before)
         for id, newer_id in believed.items():
             older = hits[newer_id].findings.seems_to_replace
-            hits[newer_id] = hits[newer_id].finding(seems_to_replace=(*older, context.memory(id)))
-            hits[id] = hits[id].finding(seems_replaced_by=context.memory(newer_id))
+            hits[newer_id] = hits[newer_id].with_findings(
+                seems_to_replace=(*older, context.memory(id))
+            )
+            hits[id] = hits[id].with_findings(seems_replaced_by=context.memory(newer_id))
         for place, newer in enumerate(statements):
             if newer.memory.updated_at > context.now or validity(newer.memory, context.now):
                 continue
@@ -198,7 +200,7 @@ class Supersede(Stage, frozen=True, tag="supersede"):
             self._place(hits, newer.memory, said_before, wanted, context)
         if hits == before:
             return ranking
-        return ranking.resorted(hits.get(hit.memory_id, hit) for hit in ranking)
+        return ranking.with_hits(hits.get(hit.memory_id, hit) for hit in ranking)
 
     def _allowed_difference(
         self, older: Statement, newer: Statement, cosines: Mapping[tuple[str, str], float]
@@ -234,4 +236,4 @@ class Supersede(Stage, frozen=True, tag="supersede"):
         one, other = (context.memory(each.memory_id) for each in (hit, best))
         says = f"{day(one.updated_at)}, {how} {other.id} ({day(other.updated_at)}): just above"
         place = leaf(self.name, nextafter(best.score, inf), says)
-        return hit.rescored(combine(hit.why.name, "max", (hit.why, place)))
+        return hit.with_score(combine(hit.why.name, "max", (hit.why, place)))

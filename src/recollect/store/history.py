@@ -14,7 +14,7 @@ from recollect.store.base import Stored
 from recollect.store.differences import changed_by, earlier, number_of
 from recollect.store.memory_rows import ListedMemories
 from recollect.store.vault import SqlDatabase
-from recollect.times import EPOCH, from_micros, moved, to_micros
+from recollect.times import EPOCH, from_micros, shift, to_micros
 from recollect.types import Memory
 
 KEEP = r"\s*(\d{1,9})\s*(d|kB|MB|GB)?\s*"
@@ -357,7 +357,7 @@ class StoredHistory:
             return self._versions(MANY, since, keep.versions, most)
         if keep.size is not None and size <= keep.size:
             return []
-        start = LATEST if keep.days is None else to_micros(moved(now, -timedelta(days=keep.days)))
+        start = LATEST if keep.days is None else to_micros(shift(now, -timedelta(days=keep.days)))
         return _take_until_enough(self._versions(OLDEST, start, most), size, keep.size)
 
     def _versions(self, sql: str, *values: int) -> list[RemovableVersion]:

@@ -11,7 +11,7 @@ import msgspec
 from recollect.memory_json import memory_json
 from recollect.store.memory_rows import ListedMemories
 from recollect.store.vault import SET_NOTE, SqlDatabase
-from recollect.times import from_micros, iso, moved, to_micros
+from recollect.times import from_micros, iso, shift, to_micros
 from recollect.types import Filter, Memory
 
 ALL = "SELECT item, decision, at, until FROM reviews WHERE {vault}"
@@ -150,7 +150,7 @@ class CapturedRemarks:
         """Mark a remark as decided: remove its text, and remarks decided long ago."""
         with self._database.writing() as connection:
             connection.execute(self._sql(SETTLE), (mark,))
-            long_ago = to_micros(moved(now, -CAPTURED_KEPT))
+            long_ago = to_micros(shift(now, -CAPTURED_KEPT))
             connection.execute(self._sql(FORGET), (long_ago,))
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from recollect.checks import sayable_path
+from recollect.checks import check_path
 from recollect.errors import UserError
 from recollect.files import locked_folder, write_whole
 from recollect.settings import Settings, VaultSettings, VaultTier
@@ -186,7 +186,7 @@ def _read_table(table: VaultSettings, home: Path, place: str) -> KnownVault:
             raise UserError(f"{place}: the url holds a password; put it into token_env's variable.")
         return KnownVault(table.name, table.tier, priority, None, table.url, table.token_env)
     try:
-        path = home / sayable_path(Path(table.path)).expanduser()
+        path = home / check_path(Path(table.path)).expanduser()
     except UserError as error:
         raise UserError(f"{place}: {error}") from error
     except RuntimeError as error:  # "~name" of an unknown user

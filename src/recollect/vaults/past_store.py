@@ -12,7 +12,7 @@ from typing import cast
 from recollect.context import Models
 from recollect.deadline import NO_DEADLINE, Deadline
 from recollect.errors import ProviderError, UserError
-from recollect.maths import parts
+from recollect.maths import batched
 from recollect.models.embedding_queue import Batches
 from recollect.store.base import (
     Coverage,
@@ -78,7 +78,7 @@ class PastVault:
             for id in [id for id, memory in known.items() if wanted.get(id) != memory]:
                 write.purge(self._held.pop(id))
             new = [memory for id, memory in wanted.items() if id not in self._held]
-            for part in parts(new, AT_ONCE):
+            for part in batched(new, AT_ONCE):
                 self._held |= {memory.id: write.add(memory) for memory in part}
                 write.index_added()
 

@@ -20,8 +20,8 @@ from msgspec import Struct
 from recollect.errors import NotFound, ProviderError, UserError
 from recollect.memory_json import id_path
 from recollect.models.remote import Blamed, Key, Remote
+from recollect.present.response import VIEWS, FullView
 from recollect.present.schema import FileLines, MemoryDate
-from recollect.present.views import VIEWS, FullView
 from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN
 from recollect.recipes.tree import differences

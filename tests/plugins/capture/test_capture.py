@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from recollect.engine import Recollect
 from recollect.engine.capture import AgentSession, UserTurn
-from recollect.engine.review import ReviewItem, review_json
+from recollect.engine.review import ReviewItem
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli.review import review_each
+from recollect.interfaces.operations import plain
 from recollect.settings import CaptureSettings, Embedding, Rerank, Settings
 from recollect.settings_reading import load_settings
 from recollect.store.rescue.repair import salvaging, write_vault
@@ -145,7 +146,7 @@ def test_secrets_are_replaced_before_anything_is_written(memory: Recollect) -> N
     key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     memory.capture([UserTurn(f"remember that the deploy token is {key} on staging")], SESSION)
     assert key not in str(memory.store.database.rows("SELECT * FROM candidates"))
-    assert key not in json.dumps(review_json(memory.review()))
+    assert key not in json.dumps(plain(memory.review()))
 
 
 def test_a_trusted_form_is_saved_at_once(tmp_path: Path) -> None:

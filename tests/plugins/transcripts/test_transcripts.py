@@ -320,7 +320,7 @@ def test_a_session_that_cannot_be_read_is_named_and_keeps_its_memories(
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(base, "opened_regular", refused)
+        patch.setattr(base, "open_regular", refused)
         done = add(memory, claude, "claude-code")
     assert done.left_out == {"unreadable": 1}
     assert [note for _, note in done.named] == ["unreadable: Permission denied"]

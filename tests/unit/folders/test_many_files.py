@@ -25,7 +25,7 @@ def _few_files_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "MOST_FILES", 5)
     monkeypatch.setattr(buffer, "FIRST", 3)
     monkeypatch.setattr(buffer, "MOST", 3)
-    monkeypatch.setattr(worker_processes, "fitting", lambda: 2)
+    monkeypatch.setattr(worker_processes, "worker_count", lambda: 2)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from recollect.hashing import intact
+from recollect.hashing import is_intact
 from recollect.models.vectors import QueryTokens, maxsim, pack_tokens, token_cosines
 from recollect.types import Span
 
@@ -50,8 +50,8 @@ def test_maxsim_is_the_weighted_mean_of_the_best_cosines() -> None:
 def test_damaged_vectors_are_left_out_and_the_others_compared(damage: str) -> None:
     whole = pack_tokens(TEXT[:10], SCALES)
     damaged = {"cut": whole[:-24], "changed": b"?" + whole[1:], "empty": b""}[damage]
-    assert intact(whole)
-    assert not intact(damaged)
+    assert is_intact(whole)
+    assert not is_intact(damaged)
     left_out, compared = token_cosines(QUERY, [damaged, whole], SCALES)
     assert left_out.shape == (3, 0)
     assert compared.shape == (3, 10)

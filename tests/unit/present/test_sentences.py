@@ -1,14 +1,17 @@
-"""What every interface says of a search, in the same words."""
+"""Text for people: safe characters, and sentences about a search, the same in every interface."""
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from recollect.present import sentences
-from recollect.present.views import SnippetView
+from recollect.present.response import SnippetView
+from recollect.present.sentences import one_line, quoted, visible, visible_json
 from recollect.types import Degraded, Memory, Reach, Response, Result, leaf
 
 THEN, NOW = datetime(2026, 1, 14, tzinfo=UTC), datetime(2026, 8, 21, tzinfo=UTC)
@@ -38,7 +41,7 @@ def response(results: tuple[Result, ...] = (), **fields: Any) -> Response:
 
 @pytest.mark.parametrize(
     ("evidence", "start"),
-    [("strong", "Strong evidence"), ("weak", "Weak evidence"), ("none", "No evidence")],
+    [("strong", "Strong evidence"), ("weak", "Weak evidence"), ("none", "Probably not")],
 )
 def test_the_evidence_is_said_in_a_word(evidence: str, start: str) -> None:
     assert sentences.evidence(response((result(),), evidence=evidence)).startswith(start)
@@ -101,3 +104,36 @@ def test_a_vault_that_is_away_is_named() -> None:
     assert degraded("laptop", "It is asleep.") == "Without laptop: It is asleep."
     told = degraded("laptop/rerank", "any reason", Reach(0, 2))
     assert told == "Reranked 0 of 2 in time (setting `rerank.budget_ms`)"
+
+
+EVIL = "a\u202eb\x1b[2Jc\x7fd\x9be\U000e0041f\u2066g\rh"
+
+
+def test_no_character_that_steers_or_reorders_or_hides_is_left() -> None:
+    shown = visible(EVIL)
+    assert shown == "a<U+202E>b␛[2Jc␡d<U+009B>e<U+E0041>f<U+2066>g␍h"
+    every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
+    left = {c for c in visible(every) if unicodedata.category(c) == "Cc"}
+    assert left == {"\t", "\n"}
+    orders = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+    assert not {c for c in visible(every) if unicodedata.bidirectional(c) in orders}
+
+
+@pytest.mark.parametrize("text", ["plain", "naïve 日本語 👩‍💻", "שלום", "a\tb\nc"])
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert visible(text) == text
+    assert visible_json(json.dumps(text, ensure_ascii=False)) == json.dumps(
+        text, ensure_ascii=False
+    )
+
+
+def test_json_reads_back_as_what_was_written() -> None:
+    encoded = visible_json(json.dumps({EVIL: EVIL}, ensure_ascii=False))
+    assert json.loads(encoded) == {EVIL: EVIL}
+    assert visible(encoded) == encoded
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
+def test_every_kind_of_line_is_quoted_and_joined(end: str) -> None:
+    assert quoted(f"one{end}two") == "> one\n> two"
+    assert one_line(f"one{end}two") == "one two"

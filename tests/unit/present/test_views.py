@@ -1,4 +1,4 @@
-"""What every view shows of a result: the passage that matched, a heading, what all results have."""
+"""The views of a result, and reasons for scores."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 from recollect import Recollect
 from recollect.interfaces.cli.results import response_text as printed
 from recollect.interfaces.mcp.texts import response_text
-from recollect.present.response import as_json, compact
-from recollect.present.snippet import flowed, is_code
-from recollect.present.words import title_of
+from recollect.interfaces.web.charts import scale_of, waterfall
+from recollect.present.response import as_json, compact, in_words
+from recollect.present.sentences import title_of
+from recollect.present.snippet import is_code, join_lines
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, Settings
-from recollect.types import Memory, View
+from recollect.types import Memory, Term, View, combine, leaf, weighted
 
 NO_MODELS = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 HAY = "There is plain hay and more of it. " * 20
@@ -72,11 +73,11 @@ def test_code_keeps_its_line_breaks(memory: Recollect) -> None:
 
 
 def test_prose_flows() -> None:
-    assert flowed("One line,\nand the next.") == "One line, and the next."
+    assert join_lines("One line,\nand the next.") == "One line, and the next."
     assert not is_code("One line,\nand the next.")
     for code in ("if x:\n    y()", "a;\nb;", "```\nls\n```"):
         assert is_code(code)
-        assert flowed(code) == code
+        assert join_lines(code) == code
 
 
 @pytest.mark.parametrize("recipe", BUILT_IN)
@@ -132,3 +133,21 @@ def test_results_of_one_file_have_different_titles(tmp_path: Path) -> None:
         assert all(f"> {title}" in text for title in titles)
         documented = opened.search("otters", recipe="vault", view="scan")
         assert {result.fields["title"] for result in documented} == {"recipes.md"}
+
+
+def score(share: float) -> Term:
+    """`−3 + 5 · share`."""
+    return combine("blend", "sum", (leaf("base", -3.0, "start"), weighted("keyword", 5.0, share)))
+
+
+def test_what_every_memory_begins_with_is_no_reason() -> None:
+    [(share, reason)] = in_words(score(0.2), lambda name: name)
+    assert (share, reason) == (1.0, "keyword")
+
+
+def test_bars_begin_at_the_base_and_end_at_the_score() -> None:
+    picture = waterfall(score(0.8), scale_of([score(0.8), score(0.2)]))
+    base, words = picture.bars
+    assert (base.x, base.width) == (0.0, 75.0)  # from 0 down to −3, on a scale from −3 to 1
+    assert (words.x, words.width) == (0.0, 100.0)
+    assert picture.total.value == pytest.approx(1.0)

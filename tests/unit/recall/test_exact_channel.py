@@ -26,7 +26,7 @@ def test_a_memory_counts_by_how_many_things_it_has(search_at: Search) -> None:
     )
     assert found(at) == {"both": (2.0, "holds getUserByID, 1.4"), "one": (1.0, "holds 1.4")}
     assert CHANNEL.recall(at).ids == ("both", "one")
-    assert CHANNEL.wanted(at)
+    assert CHANNEL.applies(at)
 
 
 def test_the_other_words_of_the_query_cannot_crowd_it_out(search_at: Search) -> None:

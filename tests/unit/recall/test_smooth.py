@@ -1,4 +1,4 @@
-"""How rare a word is in a vault of a few memories."""
+"""The rarity of words in a small vault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`correct_typos`: what typing errors may have made a word of that stands nowhere."""
+"""`correct_typos`: corrections of words that no memory has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def keyword(correct_typos: bool) -> Keyword:
     )
 
 
-def corrected(at: SearchContext) -> list[str]:
+def search_corrected(at: SearchContext) -> list[str]:
     keyword(correct_typos=True).recall(at)
     return [word for words in at.understanding.corrections.values() for word in words]
 
@@ -57,19 +57,19 @@ def test_what_is_there_too_short_or_near_nothing_is_not_corrected(
     search_at: Search, query: str
 ) -> None:
     at = search_at(query, MEMORIES)
-    assert corrected(at) == []
+    assert search_corrected(at) == []
     assert at.notes == []
 
 
 def test_several_words_may_be_meant(search_at: Search) -> None:
     at = search_at("anchr", {"a": "anchor", "b": "anchor anchar", "c": "anchorage"})
-    assert corrected(at) == ["anchor", "anchar"]
+    assert search_corrected(at) == ["anchor", "anchar"]
     assert at.notes == ["No memory holds 'anchr': searched for anchor, anchar as well."]
 
 
 def test_a_word_mistyped_twice_is_told_once(search_at: Search) -> None:
     at = search_at("retntion retntion", MEMORIES)
-    assert corrected(at) == ["retention"]
+    assert search_corrected(at) == ["retention"]
     assert len(at.notes) == 1
 
 
@@ -82,7 +82,7 @@ def test_who_asks_for_words_as_typed_gets_no_correction(search_at: Search) -> No
 @pytest.mark.parametrize("query", ["FlieSyncService", "file_sycn_service", "SyncServcie", "sycnr"])
 def test_identifiers_are_corrected_by_their_parts(search_at: Search, query: str) -> None:
     at = search_at(query, {"a": "FileSyncService", "b": "The file is in sync.", "c": "services"})
-    assert bool(corrected(at)) is (query != "sycnr")
+    assert bool(search_corrected(at)) is (query != "sycnr")
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_a_word_in_any_field_is_not_corrected(search_at: Search, field: str) -> 
     """`qubitt` stands beside it, one letter away."""
     word = ["qubitz"] if field == "tags" else "qubitz"
     memories = {"a": {"title": "x", field: word}, "b": "The qubitt stays."}
-    assert corrected(search_at("qubitz", memories)) == []
+    assert search_corrected(search_at("qubitz", memories)) == []
 
 
 def test_of_a_long_query_only_the_first_unknown_words_are_looked_at(search_at: Search) -> None:
     others = " ".join(f"other{letter}" for letter in "abcdefgh")
-    assert corrected(search_at(f"{others} retntion", MEMORIES)) == []
-    assert corrected(search_at(f"retntion {others}", {})) == ["retention"]
+    assert search_corrected(search_at(f"{others} retntion", MEMORIES)) == []
+    assert search_corrected(search_at(f"retntion {others}", {})) == ["retention"]
 
 
 def test_a_search_whose_words_are_all_there_reads_nothing_to_correct_them(
@@ -116,7 +116,7 @@ def test_a_typing_error_costs_a_few_statements(search_at: Search) -> None:
 
 
 def statements(at: SearchContext) -> list[str]:
-    """What the corrections ask of the database."""
+    """The queries of the corrections to the database."""
     asked: list[str] = []
 
     def remember(cursor: object, sql: str, values: object) -> bool:
@@ -153,11 +153,11 @@ def test_nothing_is_asked_twice_or_for_nothing(
     def counting(part: object, name: str) -> None:
         plain = getattr(part, name)
 
-        def called(*arguments: object) -> object:
+        def call(*arguments: object) -> object:
             counted[name] += 1
             return plain(*arguments)
 
-        monkeypatch.setattr(part, name, called)
+        monkeypatch.setattr(part, name, call)
 
     for name in ("terms", "holding"):
         counting(at.store.keyword, name)
@@ -168,16 +168,16 @@ def test_nothing_is_asked_twice_or_for_nothing(
 
 def test_words_are_looked_up_without_making_a_table_each_time(search_at: Search) -> None:
     at = search_at("retntion", MEMORIES)
-    corrected(at)
+    search_corrected(at)
     asked: list[str] = []
     connection = at.store.database.connection()  # type: ignore[attr-defined]
 
-    def traced(cursor: object, sql: str, values: object) -> bool:
+    def trace(cursor: object, sql: str, values: object) -> bool:
         asked.append(sql)
         return True
 
-    connection.exec_trace = traced
-    corrected(search_at("deploing walll"))
+    connection.exec_trace = trace
+    search_corrected(search_at("deploing walll"))
     connection.exec_trace = None
     assert any("_row WHERE term" in sql for sql in asked)
     assert not any(sql.lstrip().startswith("CREATE") for sql in asked)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from recollect.context import SearchContext
 from recollect.errors import UserError
-from recollect.fuse.fusions import Rrf, Union
+from recollect.fuse import Rrf, Union
 from recollect.recall.keyword import Keyword
 from recollect.recall.vector import Vector
 from recollect.recipes.base import Recipe, check, part_infos, recipe_of

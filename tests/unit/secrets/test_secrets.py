@@ -489,7 +489,7 @@ def test_nothing_of_a_secret_reaches_the_disk(vault: Recollect, tmp_path: Path) 
     assert vault.import_lines(raw_lines(lines)).redacted == {"github token": 2}
     assert vault.import_lines(raw_lines(lines), strict=True).unchanged == 1
     vault.save(title="Plain", details=f"again {GITHUB}")
-    edited = vault.edited(saved.memory.id, text=f"edited {GITHUB}", add_tags=[f"x-{GITHUB}"])
+    [edited] = vault.edit_all([saved.memory.id], text=f"edited {GITHUB}", add_tags=[f"x-{GITHUB}"])
     assert edited.redacted["github token"] >= 1
     vault.edit(saved.memory.id, why=f"password = {'Quartz'}77")
     vault.feedback(f"where is {GITHUB}", saved.memory.id, accept=True)
@@ -514,7 +514,7 @@ def test_it_can_be_switched_off_for_one_call_or_for_good(tmp_path: Path) -> None
     with Recollect(home=tmp_path, environment=OFF) as vault:
         [kept] = vault.save_all([make_draft({"title": f"a {GITHUB}"})], redact=False)
         assert (GITHUB in kept.memory.title, kept.redacted) == (True, {})
-        edited = vault.edited(kept.memory.id, redact=False, text=GITHUB)
+        [edited] = vault.edit_all([kept.memory.id], redact=False, text=GITHUB)
         assert (edited.memory.text, edited.redacted) == (GITHUB, {})
         line = json.dumps({"title": f"b {GITHUB}"}).encode()
         assert vault.import_lines(raw_lines([line]), redact=False).redacted == {}
@@ -537,7 +537,7 @@ def test_feedback_on_a_query_with_a_secret_is_found_again(vault: Recollect) -> N
     vault.save(id="a", title="Deploys")
     query = f"deploy with {GITHUB}"
     vault.feedback(query, "a", accept=True)
-    assert vault.judged(query, ["a"]) == {"a": True}
+    assert vault.feedback_on(query, ["a"]) == {"a": True}
     [said] = vault.store.feedback.every()
     assert (said.query, said.memory_id) == ("deploy with [redacted: github token]", "a")
 

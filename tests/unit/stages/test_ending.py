@@ -12,7 +12,7 @@ from planned_search import fused_ranking, ranking
 
 from recollect.context import SearchContext
 from recollect.errors import UserError
-from recollect.present.words import place_in_file
+from recollect.present.sentences import place_in_file
 from recollect.query.sameness import FILLERS, TURNING, Wording, same
 from recollect.query.terms import STOP_WORDS
 from recollect.recipes.base import check

@@ -20,8 +20,8 @@ from words_in_vault import check_words, small_segments
 
 from examples import one_in
 from recollect import Recollect
+from recollect.deadline import without_waiting
 from recollect.lifetime import Lifetime
-from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.memories import read_purge_note
 from recollect.store.sqlite.segments import merging

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from recollect.deadline import without_waiting
 from recollect.errors import StoreError
-from recollect.retry import without_waiting
 from recollect.store.sqlite.connection import Database, let_others_write
 from recollect.store.sqlite.vault_files import SET
 

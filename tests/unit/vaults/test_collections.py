@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from recollect import Filter, Recollect, StoreError
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.errors import NotFound
 from recollect.present.response import as_json
 from recollect.recipes.registry import BUILT_IN

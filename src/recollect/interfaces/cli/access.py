@@ -14,7 +14,7 @@ from recollect.auth.audit import Audit
 from recollect.auth.capabilities import CAPABILITIES, OWNER
 from recollect.auth.credentials import BrowserSession, SessionStore
 from recollect.auth.token_store import Token, TokenStore, real_time
-from recollect.checks import bounded
+from recollect.checks import check_limit
 from recollect.engine import Recollect
 from recollect.errors import RecollectError
 from recollect.interfaces.cli import arguments as arg
@@ -22,7 +22,7 @@ from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
 from recollect.lifetime import Lifetime
-from recollect.present.visible import visible
+from recollect.present.sentences import visible
 from recollect.query.time.moments import read_time
 from recollect.settings_reading import has_vault, home_folder, load_settings
 from recollect.store.registry import open_access_at
@@ -214,7 +214,7 @@ def access_sessions(args: argparse.Namespace) -> int | None:
 )
 def access_audit(args: argparse.Namespace) -> None:
     since = read_time(args.since, real_time(), "since") if args.since else None
-    most = bounded(arg.limit_of(args, LIMIT))
+    most = check_limit(arg.limit_of(args, LIMIT))
     home = home_folder(os.environ)
     with closing(Audit(open_access_at(home, load_settings(home).store))) as audit:
         found, every = deque[dict[str, Any]](maxlen=most), 0
@@ -239,7 +239,7 @@ def _find_ids(marks: set[str]) -> dict[str, str]:
     if not marks or not has_vault(home, load_settings(home)):
         return {}
     with suppress(RecollectError), Recollect(lifetime=Lifetime.ONCE, at_rest=True) as memory:
-        return memory.marked(marks)
+        return memory.ids_by_mark(marks)
     return {}
 
 

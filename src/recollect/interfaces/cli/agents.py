@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, UserError
+from recollect.files import project_of
 from recollect.ingest.remarks import remarks
 from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
@@ -40,8 +41,7 @@ from recollect.interfaces.hooks.protocols import (
 )
 from recollect.interfaces.server_processes import resumed_state
 from recollect.lifetime import Lifetime
-from recollect.present.visible import visible
-from recollect.projects import project_of
+from recollect.present.sentences import visible
 from recollect.settings import Embedding, Rerank
 from recollect.settings_reading import has_vault, home_folder, load_settings
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from recollect.checks import LARGEST_LIMIT, split_list
+from recollect.deadline import warn_if_slow
 from recollect.errors import UserError
+from recollect.files import project_of
 from recollect.interfaces import requests
 from recollect.interfaces.cli.commands import (
     about_command,
@@ -25,11 +27,9 @@ from recollect.interfaces.cli.commands import (
 )
 from recollect.interfaces.cli.output import show
 from recollect.interfaces.signatures import add_parameters, parameters_of
-from recollect.present.visible import visible
-from recollect.projects import project_of
+from recollect.present.sentences import visible
 from recollect.query.fields import query_of
 from recollect.query.time.moments import read_time
-from recollect.retry import telling
 from recollect.times import with_zone
 from recollect.types import TIMES, Filter, Memory, Search
 
@@ -412,7 +412,7 @@ def read_text_file(name: str) -> str:
     try:
         if name != "-":
             return Path(name).read_bytes().decode()
-        with telling("Waiting: standard input has not ended; Ctrl-D ends what is typed."):
+        with warn_if_slow("Waiting: standard input has not ended; Ctrl-D ends what is typed."):
             return standard_input().read().decode()
     except OSError as error:
         raise UserError(f"{name} cannot be read: {error.strerror}.") from error

@@ -38,13 +38,12 @@ from recollect.present import sentences
 from recollect.present.agent_context import FORMS, context_line, context_text
 from recollect.present.history import (
     FieldDifference,
-    compared,
     difference_text,
     history_json,
     version_line,
+    with_differences,
 )
-from recollect.present.visible import visible
-from recollect.present.words import heading_line
+from recollect.present.sentences import heading_line, visible
 from recollect.store.history import Version
 from recollect.times import day, iso, minute
 from recollect.types import Filter, Use
@@ -130,7 +129,7 @@ def show(memory: Recollect, args: argparse.Namespace) -> str:
     # Read before this command counts as a use.
     used = {} if args.json or args.as_of else memory.usage(ids)
     then = arg.read_as_of(args, memory.now())
-    found = memory.located(ids, as_of=then)
+    found = memory.locate(ids, as_of=then)
     if args.json:
         return rows_text(args, [memory_json(each.memory) | _link_fields(each) for each in found])
     when = time_format(args.dates, then or memory.now())
@@ -168,7 +167,7 @@ def history(memory: Recollect, args: argparse.Namespace) -> str:
 
 
 def _version_lines(versions: list[Version], when: When) -> Iterator[str]:
-    for version, differences in compared(versions):
+    for version, differences in with_differences(versions):
         yield wrap_sentence(visible(version_line(version, when(version.at))), CYAN)
         yield from (line for difference in differences for line in _difference_lines(difference))
     if len(versions) > 1:

@@ -28,14 +28,14 @@ from recollect.interfaces.cli.selection import open_vault
 from recollect.interfaces.cli.upkeep import print_findings
 from recollect.interfaces.setup.files import with_value_at
 from recollect.interfaces.setup.toml_edit import with_value
-from recollect.present.visible import visible
+from recollect.present.sentences import visible
 from recollect.recipes.registry import Recipes
 from recollect.recipes.tree import toml_lines
 from recollect.settings_reading import (
     check_key,
-    checked_value,
     home_folder,
     load_settings,
+    parse_value,
     sources,
     toml_values,
     variable_of,
@@ -79,7 +79,7 @@ def _get(home: Path, args: argparse.Namespace) -> None:
 
 def _set(home: Path, args: argparse.Namespace) -> None:
     key, text = args.names
-    value = checked_value(key, text)
+    value = parse_value(key, text)
     if key.endswith(".recipe"):
         Recipes(home / "recipes").get(str(value))  # or an error that names those there are
     file = set_value(home, key, value, lambda: load_settings(home))

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.engine import Recollect
 from recollect.errors import UserError
 from recollect.interfaces.cli import arguments as arg
@@ -16,7 +16,7 @@ from recollect.interfaces.cli.layout import count_cells, shorten, width
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, YELLOW, paint, progress
 from recollect.interfaces.cli.results import reason_lines
 from recollect.present import sentences
-from recollect.present.words import counted, heading_line
+from recollect.present.sentences import counted, heading_line
 from recollect.recipes.registry import BUILT_IN
 from recollect.times import day
 from recollect.types import Response

@@ -50,9 +50,8 @@ from recollect.interfaces.sockets import running_server
 from recollect.memory_json import id_path
 from recollect.present import sentences
 from recollect.present.picking import GROUP, PickerType
-from recollect.present.snippet import flowed
-from recollect.present.visible import visible
-from recollect.present.words import age, counted, heading_line, place_in_file
+from recollect.present.sentences import age, counted, heading_line, place_in_file, visible
+from recollect.present.snippet import join_lines
 from recollect.query.terms import WORD
 from recollect.settings import UsageSettings
 from recollect.settings_reading import home_folder, load_settings
@@ -312,7 +311,7 @@ def _preview_lines(
             yield paint(shorten(each, columns), DIM)
         passage = MarkedText.of(result.marked)
         words = {passage.text[start:end].casefold() for start, end in passage.matches}
-        if flowed(passage.text[:SAME]).strip("… ") not in flowed(memory.text[:NEAR]):
+        if join_lines(passage.text[:SAME]).strip("… ") not in join_lines(memory.text[:NEAR]):
             yield from ("", *passage_lines(passage, PASSAGE))
     yield from ("", *_mark_words(memory.text, words, columns))
     for name in FIELDS:

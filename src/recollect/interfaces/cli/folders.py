@@ -40,8 +40,7 @@ from recollect.interfaces.cli.syncing import (
     synced_json,
 )
 from recollect.interfaces.setup.clients import Machine
-from recollect.present.visible import one_line, visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, one_line, visible
 from recollect.secrets.redaction import describe_counts
 from recollect.vaults.keys import on_terminal
 

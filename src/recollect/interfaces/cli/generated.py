@@ -13,7 +13,7 @@ from recollect.interfaces.cli.commands import DECLARED, DeclaredCommand
 from recollect.interfaces.cli.output import json_text
 from recollect.interfaces.operations import InterfaceOperation, as_text, list_operations
 from recollect.interfaces.signatures import add_parameters, parameters_of
-from recollect.present.visible import visible
+from recollect.present.sentences import visible
 from recollect.types import Filter
 
 

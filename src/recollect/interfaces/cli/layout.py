@@ -17,8 +17,8 @@ from unicodedata import category, east_asian_width
 from urllib.parse import quote
 
 from recollect.interfaces.cli.output import MARK, paint, screen
-from recollect.present.snippet import pieces
-from recollect.present.visible import visible
+from recollect.present.sentences import visible
+from recollect.present.snippet import split_marks
 from recollect.types import Span
 
 TAB = "    "
@@ -140,7 +140,7 @@ class MarkedText(NamedTuple):
     def of(cls, snippet: str) -> MarkedText:
         """Parse a text with `<mark>` around each match."""
         text, matches = "", []
-        for piece, matched in pieces(visible(snippet)):
+        for piece, matched in split_marks(visible(snippet)):
             if matched:
                 matches.append(Span(len(text), len(text) + len(piece)))
             text += piece

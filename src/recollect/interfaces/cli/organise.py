@@ -38,8 +38,7 @@ from recollect.interfaces.cli.selection import (
     resolve_ids,
 )
 from recollect.lifetime import Lifetime
-from recollect.present.visible import visible
-from recollect.present.words import counted, heading_line
+from recollect.present.sentences import counted, heading_line, visible
 from recollect.store.upkeep import Trashed, trashed_json
 from recollect.times import minute
 from recollect.types import Filter
@@ -95,7 +94,7 @@ def tag_rename(args: argparse.Namespace) -> None:
     """Replace tags by another one, in every memory."""
     gone = [tag for tag in args.old if tag != args.new]
     with open_vault() as memory:
-        found = {tag: memory.selected(filter=Filter(tags=(tag,))) for tag in gone}
+        found = {tag: memory.select_ids(filter=Filter(tags=(tag,))) for tag in gone}
         for tag, ids in found.items():
             if not ids:
                 raise NotFound(f"No memory has the tag {tag!r}.")

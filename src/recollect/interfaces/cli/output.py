@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from recollect.present.visible import visible, visible_json
+from recollect.present.sentences import visible, visible_json
 
 if TYPE_CHECKING:
     import argparse

@@ -42,8 +42,7 @@ from recollect.models.folder import (
     installed_models,
     languages_of,
 )
-from recollect.present.visible import visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, visible
 from recollect.recipes.learned import learned_json, learned_lines
 from recollect.recipes.registry import Recipes, recipe_facts
 from recollect.recipes.tree import as_toml, as_tree, differences
@@ -102,7 +101,7 @@ def _show_learned(recipes: Recipes, args: argparse.Namespace) -> None:
     with open_vault() as memory:
         if args.reset:
             memory.unlearn()
-        every = [memory.learned(name) for name in names]
+        every = [memory.learned_weights(name) for name in names]
     shown = [one for one in every if one.weights or args.names]
     if args.json:
         print_rows(args, [learned_json(one) for one in shown])

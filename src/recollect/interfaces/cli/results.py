@@ -24,19 +24,17 @@ from recollect.interfaces.cli.layout import (
 from recollect.interfaces.cli.output import BOLD, CYAN, DIM, GREEN, YELLOW, paint, screen
 from recollect.memory_json import memory_json
 from recollect.present import sentences
-from recollect.present.explain import BAR, as_lines, bar, in_words
-from recollect.present.response import summary
-from recollect.present.snippet import is_code
-from recollect.present.views import PreviewView
-from recollect.present.visible import visible
-from recollect.present.words import (
+from recollect.present.response import BAR, PreviewView, as_lines, bar, in_words, summary
+from recollect.present.sentences import (
     age,
     counted,
     heading_line,
     place_in_file,
     title_of,
     use_text,
+    visible,
 )
+from recollect.present.snippet import is_code
 from recollect.recipes.base import about_part
 from recollect.times import minute, validity
 from recollect.types import TIMES, Memory, Response, Result, Span, Term, Use

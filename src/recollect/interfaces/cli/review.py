@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from recollect.engine import Recollect
 from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import outcome_json
-from recollect.engine.review import Review, ReviewItem, review_json
+from recollect.engine.review import Review, ReviewItem
 from recollect.errors import RecollectError
 from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
@@ -35,8 +35,8 @@ from recollect.interfaces.cli.output import (
 from recollect.interfaces.cli.results import INDENT, about_line, inner_width, time_format
 from recollect.interfaces.cli.save import open_in_editor
 from recollect.interfaces.cli.selection import add_yes, confirm, open_vault
-from recollect.present.visible import visible
-from recollect.present.words import counted, heading_line
+from recollect.interfaces.operations import plain
+from recollect.present.sentences import counted, heading_line, visible
 from recollect.settings import PolicySettings
 from recollect.types import Memory
 from recollect.vaults.keys import on_terminal
@@ -74,7 +74,7 @@ def review(args: argparse.Namespace) -> None:
             return
         found = memory.review(limit=arg.limit_of(args, DEFAULT), kind=args.kind)
         if args.json:
-            print_rows(args, review_json(found), "items")
+            print_rows(args, plain(found), "items")
         elif on_terminal() and found.items:
             review_each(memory, found, read_key, edit_text)
         else:
@@ -183,7 +183,7 @@ def duplicates(args: argparse.Namespace) -> None:
         groups = every[: arg.limit_of(args, DEFAULT)]
         shown: dict[str, Memory] = {}
         for group in groups:
-            shown |= zip(group.ids, memory.looked_up(group.ids), strict=True)
+            shown |= zip(group.ids, memory.show(group.ids, opened=False), strict=True)
     if args.json:
         print_rows(args, [group._asdict() for group in groups])
         return

@@ -43,8 +43,7 @@ from recollect.interfaces.cli.syncing import add_redact, report_later_vector, re
 from recollect.lifetime import Lifetime
 from recollect.memory_json import memory_json, revision
 from recollect.present import sentences
-from recollect.present.visible import visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, visible
 from recollect.types import Memory
 from recollect.vaults.keys import on_terminal
 
@@ -215,7 +214,7 @@ def _edit_form(args: argparse.Namespace) -> int:
     """Let the user edit the memory as a form."""
     with open_vault(lifetime=Lifetime.ONCE) as memory:
         args.ids = resolve_ids(memory, args.ids)
-        [before] = memory.looked_up(args.ids)
+        [before] = memory.show(args.ids, opened=False)
 
     def use(fields: dict[str, object]) -> None:
         with open_vault(lifetime=Lifetime.ONCE) as memory:

@@ -16,6 +16,7 @@ from recollect.auth.token_store import Token
 from recollect.engine.browsing import TimelineEntry
 from recollect.engine.comparison import DuplicateGroup
 from recollect.engine.lifecycle import PolicyOutcome
+from recollect.engine.review import Review
 from recollect.errors import NotFound
 from recollect.folders.mirroring import MirrorStep
 from recollect.interfaces.cli.commands import command, resolve
@@ -27,6 +28,7 @@ from recollect.interfaces.setup.registration import FileChange
 from recollect.interfaces.signatures import json_type
 from recollect.models.folder import Declared
 from recollect.present.history import VersionJson
+from recollect.present.response import Count, Time
 from recollect.present.schema import (
     ContextJson,
     ErrorJson,
@@ -34,10 +36,8 @@ from recollect.present.schema import (
     RedoneJson,
     ResponseJson,
     ResultJson,
-    ReviewJson,
     UndoneJson,
 )
-from recollect.present.views import Count, Time
 from recollect.recipes.learned import LearnedJson
 from recollect.recipes.registry import RecipeFacts
 from recollect.settings import CollectionSettings, PolicySettings
@@ -130,7 +130,7 @@ SCHEMAS: dict[str, Any] = {
     "supersede": _object("Superseded", superseded=str, superseded_by=str),
     "merge": _object("Merged", merged=Ids, into=str),
     "duplicates": List[json_type(DuplicateGroup)],
-    "review": (ReviewJson, Decided),
+    "review": (json_type(Review), Decided),
     "tidy": (
         _rows(
             "Tidied", PolicyOutcome, "asks done", policy=str, what=str, outcome=str, memories=Ids

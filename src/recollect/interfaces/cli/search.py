@@ -14,7 +14,7 @@ from recollect.interfaces.cli.output import print_note, rows_text, screen
 from recollect.interfaces.cli.selection import remember_results, resolve_id
 from recollect.interfaces.signatures import add_parameters, parameters_of
 from recollect.present.response import as_json, compact, near_best
-from recollect.present.visible import visible_json
+from recollect.present.sentences import visible_json
 from recollect.types import Filter, Response, Search
 
 # Fields of a search that have no option, or one that is added separately.

@@ -28,7 +28,7 @@ from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.output import print_note, say, screen
 from recollect.interfaces.signatures import Parameter, parameters_of
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.types import Filter, Memory
 from recollect.vaults.keys import on_terminal
 
@@ -77,7 +77,7 @@ def resolve_ids(memory: Recollect, typed: Sequence[str], *, forgotten: bool = Fa
             found += filter(None, map(str.strip, arg.read_text_file("-").splitlines()))
         else:
             found.append(_last_result(memory, int(name[1:])) if PLACE.fullmatch(name) else name)
-    return list(dict.fromkeys(memory.completed_ids(found, forgotten=forgotten)))
+    return list(dict.fromkeys(memory.complete_ids(found, forgotten=forgotten)))
 
 
 def resolve_id(memory: Recollect, typed: str) -> str:
@@ -110,7 +110,7 @@ def _last_result(memory: Recollect, place: int) -> str:
     last = _read_last_results(memory, f"@{place}")
     names = last.names
     if last.hashed:
-        ids = memory.marked(names)
+        ids = memory.ids_by_mark(names)
         names = [ids.get(mark, "") for mark in names]
     if place > len(names) or not names[place - 1]:
         raise NotFound(f"@{place}: the last search or list showed {len(names)} memories.")
@@ -143,7 +143,7 @@ def choose_ids(
 ) -> list[str]:
     """Return the selected ids, each once. Confirm memories that filters or a query found, and
     several ids that are to be purged; report the number of several other ids. `done`: for these
-    sentences, such as "forgotten"; `select`: finds them (default: `Recollect.selected`);
+    sentences, such as "forgotten"; `select`: finds them (default: `Recollect.select_ids`);
     `forgotten`: they are in the trash."""
     filter = _chosen_filter(memory, args)
     if args.ids:
@@ -157,7 +157,7 @@ def choose_ids(
         return ids
     if not (filter.narrows() or args.query):
         raise WrongUsage("Name memories by id, or give a filter or a query.")
-    ids = (select or memory.selected)(query=args.query, filter=filter)
+    ids = (select or memory.select_ids)(query=args.query, filter=filter)
     if ids:
         confirm(args, f"{counted(len(ids), 'memory')} will be {done}.")
     elif unknown := memory.unknown_values(filter):
@@ -174,7 +174,7 @@ def change_chosen(
 ) -> None:
     """Change the selected memories, and print a sentence such as "3 memories pinned."."""
     with open_vault() as memory:
-        select = memory.selected_in_trash if in_trash else memory.selected
+        select = memory.select_in_trash if in_trash else memory.select_ids
         chosen_ids = choose_ids(memory, args, done, select, forgotten=in_trash)
         ids = [each.id for each in change(memory, chosen_ids)]
     say(args.json, f"{counted(len(ids), 'memory')} {done}.", **{done: ids})

@@ -30,7 +30,7 @@ from recollect.interfaces.setup.registration import (
     server_address,
     server_command,
 )
-from recollect.present.visible import visible
+from recollect.present.sentences import visible
 
 RED = "31"
 COLOURS = {"+": GREEN, "-": RED, "@": CYAN}

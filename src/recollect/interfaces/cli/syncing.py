@@ -14,8 +14,7 @@ from recollect.folders.watch import alone
 from recollect.interfaces.cli.arguments import flag
 from recollect.interfaces.cli.output import DIM, paint, print_json, progress
 from recollect.models.background_embedding import SHORT, text_size
-from recollect.present.visible import one_line, visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, one_line, visible
 from recollect.secrets.redaction import describe_counts
 from recollect.types import Memory
 

@@ -16,6 +16,7 @@ from recollect.checks import not_around_home, outside_home, refuse_link
 from recollect.engine import Recollect
 from recollect.engine.importing import Imported
 from recollect.errors import UserError
+from recollect.files import project_of
 from recollect.folders import SOURCE as INSTRUCTIONS
 from recollect.folders.mirroring import installed_mirror
 from recollect.folders.transcript import transcript_clients
@@ -46,9 +47,7 @@ from recollect.interfaces.cli.syncing import (
     report_waiting,
     synced_json,
 )
-from recollect.present.visible import one_line, visible
-from recollect.present.words import counted
-from recollect.projects import project_of
+from recollect.present.sentences import counted, one_line, visible
 from recollect.store.base import Stored
 from recollect.store.feedback import FeedbackEvent
 from recollect.types import Memory

@@ -29,9 +29,8 @@ from recollect.interfaces.cli.output import (
     screen,
 )
 from recollect.interfaces.cli.selection import add_selection, change_chosen, open_vault
-from recollect.present.explain import bar
-from recollect.present.visible import visible
-from recollect.present.words import counted
+from recollect.present.response import bar
+from recollect.present.sentences import counted, visible
 from recollect.store.sqlite.migration import VERSION
 from recollect.store.sqlite.snapshot import VaultSummary
 from recollect.store.vault import Finding

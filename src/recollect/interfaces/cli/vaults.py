@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from recollect.checks import sayable_path
+from recollect.checks import check_path
 from recollect.engine.session import NOT_IN_FILE
 from recollect.errors import NotFound, UserError
 from recollect.interfaces.cli import arguments as arg
@@ -18,8 +18,7 @@ from recollect.interfaces.cli.commands import command
 from recollect.interfaces.cli.config import add_table, remove_table
 from recollect.interfaces.cli.output import BOLD, DIM, YELLOW, paint, print_json, print_rows, say
 from recollect.interfaces.cli.selection import confirm, open_vault, resolve_ids
-from recollect.present.visible import visible
-from recollect.present.words import counted
+from recollect.present.sentences import counted, visible
 from recollect.settings_reading import home_folder, load_settings
 from recollect.store.sqlite.errors import as_store_errors
 from recollect.store.sqlite.snapshot import check_is_vault
@@ -177,7 +176,7 @@ def vault_add(args: argparse.Namespace) -> None:
     if remote:
         fields["url"] = place
     else:
-        fields["path"] = str(sayable_path(Path(place).absolute()))
+        fields["path"] = str(check_path(Path(place).absolute()))
     if args.token_env:
         fields["token_env"] = args.token_env
     if args.priority is not None:

@@ -26,8 +26,8 @@ from recollect.folders.transcript import BEGIN, Position, transcript_clients, tu
 from recollect.hashing import content_digest
 from recollect.ingest.remarks import is_triggered
 from recollect.interfaces.hooks.protocols import AgentEvent, HookProtocol, Moment
-from recollect.present.agent_context import context_text, fitted
-from recollect.present.visible import label, one_line
+from recollect.present.agent_context import context_text, fit_tokens
+from recollect.present.sentences import label, one_line
 from recollect.query.terms import keywords
 from recollect.types import SESSION, Context, Filter, Memory
 
@@ -212,7 +212,7 @@ def _fit_unseen(
         return f"{heading}\n\n{context_text(context)}"
 
     try:
-        shown = fitted(found, tokens, (), (form,))
+        shown = fit_tokens(found, tokens, (), (form,))
     except UserError:  # nothing fits
         return ""
     marks = {memory.mark(each.id): each for each in shown.memories}

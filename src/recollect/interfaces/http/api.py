@@ -200,7 +200,7 @@ async def feedback(call: Call) -> Response:
     accepted, dismissed = await call.service.ask(
         call.engine.feedback, body.query, body.id, accept=body.accepted, undo=body.undo
     )
-    learned = await call.service.ask(call.engine.learned, body.recipe)
+    learned = await call.service.ask(call.engine.learned_weights, body.recipe)
     return json_response(
         {"accepted": accepted, "dismissed": dismissed, "weights": weights_json(learned)}
     )

@@ -111,7 +111,9 @@ async def show(call: Call) -> Response:
 async def change(call: Call) -> Response:
     fields = schemas.fields_of(call.body)
     ask = call.service.ask
-    done = await ask(call.engine.edited, call.id, if_revision=expected_revision(call), **fields)
+    [done] = await ask(
+        call.engine.edit_all, [call.id], if_revision=expected_revision(call), **fields
+    )
     redacted = {"Recollect-Redacted": str(sum(done.redacted.values()))} if done.redacted else {}
     shown = memory_json(done.memory)
     if not call.engine.may(SEARCH):
@@ -131,7 +133,7 @@ async def forget(call: Call) -> Response:
 
 async def restore(call: Call) -> Response:
     await call.service.ask(call.engine.forget, [call.id], undo=True)
-    [memory] = await call.service.ask(call.engine.looked_up, [call.id])
+    [memory] = await call.service.ask(call.engine.show, [call.id], opened=False)
     return json_response(memory_json(memory), headers=etag(memory))
 
 

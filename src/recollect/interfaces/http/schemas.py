@@ -264,11 +264,11 @@ class Selected(FilterParameters):
         """Return the ids of the selected memories, each once; `forgotten`: select in the trash."""
         filter = self.filter(engine)
         if not self.ids:
-            select = engine.selected_in_trash if forgotten else engine.selected
+            select = engine.select_in_trash if forgotten else engine.select_ids
             return select(query=self.query, filter=filter)
         if self.query or filter.narrows():
             raise UserError("Give ids, or filters and a query; not both.")
-        return list(dict.fromkeys(engine.completed_ids(self.ids, forgotten=forgotten)))
+        return list(dict.fromkeys(engine.complete_ids(self.ids, forgotten=forgotten)))
 
 
 class SelectedChange(Selected, kw_only=True):  # type: ignore[call-arg]

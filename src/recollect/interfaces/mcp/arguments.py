@@ -21,7 +21,7 @@ from recollect.errors import UserError
 from recollect.ingest.draft import DEFAULTS, FIELDS, LONGEST_ID
 from recollect.interfaces.requests import FieldText, LongText, Query, decode_place
 from recollect.interfaces.signatures import json_struct, parameters_of
-from recollect.present.visible import label
+from recollect.present.sentences import label
 from recollect.settings import SemanticMode
 from recollect.types import Choice, Filter, Memory, Place, Search
 

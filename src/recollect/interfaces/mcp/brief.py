@@ -28,11 +28,9 @@ from recollect.documents.markdown import plain_heading, structure
 from recollect.errors import UserError
 from recollect.memory_json import memory_json
 from recollect.present.history import history_json
-from recollect.present.response import degraded_json, result_json
-from recollect.present.snippet import PASSAGE_CHARACTERS, pieces
-from recollect.present.views import ScanView, SnippetView
-from recollect.present.visible import one_line
-from recollect.present.words import heading_line, place_in_file, state_json, title_of
+from recollect.present.response import ScanView, SnippetView, degraded_json, result_json
+from recollect.present.sentences import heading_line, one_line, place_in_file, state_json, title_of
+from recollect.present.snippet import PASSAGE_CHARACTERS, split_marks
 from recollect.query.passages import CUT, extend, window
 from recollect.query.terms import keywords
 from recollect.store.history import Version
@@ -92,7 +90,7 @@ def without_marks(response: Response) -> Response:
     results = []
     for result in response:
         if isinstance(result.shown, SnippetView):
-            plain = "".join(text for text, _ in pieces(result.shown.snippet))
+            plain = "".join(text for text, _ in split_marks(result.shown.snippet))
             result = replace(result, shown=replace(result.shown, snippet=plain))
         results.append(result)
     return replace(response, results=tuple(results))

@@ -12,7 +12,6 @@ from msgspec import UNSET
 from recollect.auth.capabilities import DELETE, SEARCH, WRITE
 from recollect.engine import Recollect
 from recollect.engine.browsing import LIMIT, timeline_json
-from recollect.engine.review import review_json
 from recollect.errors import NotFound, UserError
 from recollect.ingest.draft import make_draft
 from recollect.ingest.saving import REPLACES, Saved, SimilarMemory, saved_json
@@ -39,14 +38,14 @@ from recollect.interfaces.mcp.texts import (
     saved_text,
     timeline_text,
 )
+from recollect.interfaces.operations import plain
 from recollect.interfaces.requests import cut_page, read_as_of, read_filter, read_search
 from recollect.interfaces.thread_pools import READS, SEARCHES, WRITES, ThreadPool
 from recollect.memory_json import memory_json
 from recollect.present.agent_context import context_json, context_text
 from recollect.present.history import undone_text
 from recollect.present.response import as_json
-from recollect.present.visible import as_data, shown_id
-from recollect.present.words import heading_line
+from recollect.present.sentences import as_data, heading_line, shown_id
 from recollect.store.base import WriteOutcome
 from recollect.times import iso
 
@@ -173,7 +172,7 @@ def connector_search(served: Served, args: arguments.ConnectorSearchArguments) -
 @tool("fetch", "Fetch", arguments.DOCUMENT, pool=READS, offered="connector", anywhere=True)
 def fetch(served: Served, args: arguments.FetchArguments) -> ToolAnswer:
     """For connectors; others use memory_retrieve."""
-    [found] = served.engine.located([args.id])
+    [found] = served.engine.locate([args.id])
     fields = {name: value for name, value in memory_json(found.memory).items() if value}
     id, title = fields.pop("id"), fields.pop("title", "")
     texts = [fields.pop(name, "") for name in ("text", "why", "impact", "context", "details")]
@@ -283,8 +282,10 @@ def retrieve(served: Served, args: arguments.RetrieveArguments) -> ToolAnswer:
 def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     """Correct a memory, or add to it; fields not given stay."""
     changes = args.fields()
-    part = {name: value for name, value in args.given().items() if name in ("append", "section")}
-    tags = {"add_tags": args.add_tags, "remove_tags": args.remove_tags}
+    part: dict[str, Any] = {
+        name: value for name, value in args.given().items() if name in ("append", "section")
+    }
+    tags: dict[str, Any] = {"add_tags": args.add_tags, "remove_tags": args.remove_tags}
     if args.undo:
         if changes or part or any(tags.values()):
             raise UserError("undo takes the last change back; give no other change with it.")
@@ -292,7 +293,7 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
     if not (changes or part or any(tags.values())):
         raise UserError("Nothing to change; give a field, such as text.")
     make_draft(changes, change=True)  # so that no field becomes another argument of `edit`
-    done = served.engine.edited(args.id, **tags, **part, **changes)
+    [done] = served.engine.edit_all([args.id], **tags, **part, **changes)
     after = done.memory
     structured: dict[str, Any] = {
         "id": after.id,
@@ -307,7 +308,7 @@ def update(served: Served, args: arguments.UpdateArguments) -> ToolAnswer:
 
 
 def _undo(served: Served, id: str) -> ToolAnswer:
-    [id] = served.engine.completed_ids([id])
+    [id] = served.engine.complete_ids([id])
     done = served.engine.undo(id)
     text = undone_text(done.action, done.at, [id], done.forgotten)
     return ToolAnswer({"id": id, "changed": [], "undone": done.action}, text)
@@ -317,7 +318,7 @@ def whole_ids(served: Served, parts: Sequence[str], *, forgotten: bool = False) 
     """Complete shortened ids, if the caller may read memories."""
     if not served.engine.may(SEARCH):
         return [*parts]
-    return served.engine.completed_ids(parts, forgotten=forgotten)
+    return served.engine.complete_ids(parts, forgotten=forgotten)
 
 
 @tool("memory_forget", "Forget memories", arguments.FORGOTTEN, DELETE, pool=WRITES)
@@ -371,7 +372,7 @@ def review(served: Served, args: arguments.ReviewArguments) -> ToolAnswer:
         done = served.engine.decide_or_propose(values["item"], values["decision"], changes=changes)
         return ToolAnswer({"done": done}, done)
     found = served.engine.review(limit=args.limit)
-    return ToolAnswer(review_json(found), review_text(found))
+    return ToolAnswer(plain(found), review_text(found))
 
 
 @tool("memory_list", "Browse memories", arguments.LIST, pool=READS)

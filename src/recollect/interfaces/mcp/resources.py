@@ -15,8 +15,7 @@ from recollect.engine import Recollect
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.interfaces.mcp.brief import estimate_tokens
 from recollect.memory_json import memory_json
-from recollect.present.visible import as_data, label
-from recollect.present.words import heading_line
+from recollect.present.sentences import as_data, heading_line, label
 from recollect.recipes.learned import learned_lines
 from recollect.recipes.tree import as_toml
 
@@ -120,7 +119,7 @@ def _memory(engine: Recollect, id: str) -> str:
 
 
 def _recipe(engine: Recollect, name: str) -> str:
-    learned = (f"# {line}\n" for line in learned_lines(engine.learned(name)))
+    learned = (f"# {line}\n" for line in learned_lines(engine.learned_weights(name)))
     return as_toml(engine.recipe(name)) + "".join(learned)
 
 

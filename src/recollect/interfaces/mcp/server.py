@@ -26,14 +26,14 @@ from pydantic import ValidationError
 from recollect.auth.capabilities import SEARCH
 from recollect.engine import Recollect
 from recollect.errors import Cancelled, Forbidden, NotFound, RecollectError
+from recollect.files import project_of
 from recollect.interfaces.mcp import resources
 from recollect.interfaces.mcp.arguments import input_schema
 from recollect.interfaces.mcp.calls import Served, ToolAnswer, ToolSet
 from recollect.interfaces.mcp.texts import error_sentence, log_unexpected
 from recollect.interfaces.mcp.tools import BY_NAME, call, list_tools
 from recollect.interfaces.thread_pools import READS, ThreadPools
-from recollect.present.visible import as_data
-from recollect.projects import project_of
+from recollect.present.sentences import as_data
 from recollect.store.base import WriteOutcome
 from recollect.version import __version__
 

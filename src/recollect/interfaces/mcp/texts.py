@@ -30,12 +30,23 @@ from recollect.interfaces.mcp.brief import (
 )
 from recollect.memory_json import memory_json
 from recollect.present import sentences
-from recollect.present.explain import as_lines
 from recollect.present.history import version_line
-from recollect.present.snippet import flowed
-from recollect.present.views import PointerView, PreviewView, ScanView, SnippetView
-from recollect.present.visible import as_data, label, one_line, quoted, shown_id, visible
-from recollect.present.words import HEADING, about_line, counted, heading_line, state_of, two_lines
+from recollect.present.response import PointerView, PreviewView, ScanView, SnippetView, as_lines
+from recollect.present.sentences import (
+    HEADING,
+    about_line,
+    as_data,
+    counted,
+    heading_line,
+    label,
+    one_line,
+    quoted,
+    shown_id,
+    state_of,
+    two_lines,
+    visible,
+)
+from recollect.present.snippet import join_lines
 from recollect.secrets.redaction import describe_counts
 from recollect.store.history import Version
 from recollect.times import day, minute, on_clock
@@ -118,7 +129,7 @@ def shown_text(result: Result) -> str:
             text = f"{text}\n{passage.field}: {passage.text}"
         else:
             text = f"{passage.field}: {text}"
-    return flowed(text)
+    return join_lines(text)
 
 
 def fields_text(memory: Memory) -> str:

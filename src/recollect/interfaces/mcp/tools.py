@@ -25,7 +25,7 @@ from recollect.interfaces.operations import InterfaceOperation, as_text, list_op
 from recollect.interfaces.requests import describe_invalid
 from recollect.interfaces.signatures import camel_case, json_struct
 from recollect.interfaces.thread_pools import SEARCHES, WRITES
-from recollect.present.visible import visible, written_id
+from recollect.present.sentences import parse_shown_id, visible
 
 FUNCTIONS: tuple[Any, ...] = (
     calls.search, calls.context, calls.save, calls.retrieve, calls.update, calls.forget,
@@ -131,7 +131,7 @@ def _as_stored(value: object) -> object:
     """Return ids as they are in the vault; answers may have shown them escaped."""
     if isinstance(value, list):
         return [_as_stored(each) for each in value]
-    return written_id(value) if isinstance(value, str) else value
+    return parse_shown_id(value) if isinstance(value, str) else value
 
 
 TRUTH = {

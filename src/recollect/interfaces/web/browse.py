@@ -49,7 +49,8 @@ from recollect.interfaces.web.rendering import (
 )
 from recollect.memory_json import id_of_path, id_path
 from recollect.present import sentences
-from recollect.present.words import counted
+from recollect.present.sentences import counted
+from recollect.times import shift
 from recollect.types import Filter, Memory, ReviewKind
 
 PER_PAGE = 50
@@ -258,10 +259,12 @@ def about(engine: Recollect, what: str, name: str) -> dict[str, Any]:
     if not total:
         raise NotFound(f"No memory has the {what} {name!r}.")
     decisions = replace(here, kind="decision", valid_at=engine.now())
+    now = engine.now()
+    expiring = engine.list_ending(here, PLACE_LISTED, since=now, until=shift(now, SOON))
     parts = (
         ("Newest decisions", "decisions", engine.list(decisions, PLACE_LISTED, newest=True)),
         ("Core memories", "core", engine.list(replace(here, tier="core"), PLACE_LISTED)),
-        ("Expiring within 30 days", "expiring", engine.expiring(here, PLACE_LISTED, within=SOON)),
+        ("Expiring within 30 days", "expiring", expiring),
         ("Changed last", "newest", engine.list(here, PLACE_LISTED, newest=True)),
     )
     folders = [folder for folder in engine.folders() if folder.project == name]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from math import floor, isclose, log10
 from typing import Any, NamedTuple, get_args
 
-from recollect.present.explain import ScoreStep, steps
-from recollect.present.words import number
+from recollect.present.response import ScoreStep, steps
+from recollect.present.sentences import number
 from recollect.recipes.base import PartInfo, part_infos
 from recollect.recipes.tree import Constant
 from recollect.types import Family, Result, Term

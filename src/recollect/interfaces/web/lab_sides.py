@@ -24,7 +24,7 @@ from recollect.interfaces.web.charts import (
     slider_groups,
 )
 from recollect.interfaces.web.rendering import heading
-from recollect.present.explain import steps
+from recollect.present.response import steps
 from recollect.recipes.base import Recipe
 from recollect.recipes.learned import Learned
 from recollect.recipes.registry import BUILT_IN
@@ -263,14 +263,14 @@ def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
     values = {found.name.split(".", 2)[-1]: found.value for found in constants(recipe)}
     return Learning(
         *engine.opinions(),
-        learned=engine.learned(name),
+        learned=engine.learned_weights(name),
         signal=values.get("signals.feedback.weight", 0.0),
     )
 
 
 def _rows(engine: Recollect, answer: Response, most: int) -> tuple[LabRow, ...]:
     shown = answer.results[:most]
-    feedback = engine.judged(answer.query, [result.id for result in shown])
+    feedback = engine.feedback_on(answer.query, [result.id for result in shown])
     return tuple(
         LabRow(rank, result, heading(result.memory), feedback.get(result.id), None)
         for rank, result in enumerate(shown, start=1)
@@ -320,7 +320,7 @@ def compare_memory(engine: Recollect, id: str, left: Side, right: Side) -> dict[
         return None
     places = [(side, side.place(id)) for side in (left, right)]
     try:
-        [memory] = engine.looked_up([id])
+        [memory] = engine.show([id], opened=False)
     except NotFound:
         return None
     sums = [_sums(place[1].explain) if place else {} for _, place in places]

@@ -34,7 +34,7 @@ from recollect.documents.file_types import (
     type_of,
 )
 from recollect.memory_json import id_path
-from recollect.present.snippet import pieces
+from recollect.present.snippet import split_marks
 
 WEB = re.compile(r"https?://[^\s<>\"'`\ue000\ue001]+[^\s<>\"'`.,;:!?)\]}\ue000\ue001]")
 # A possible id or path: a word of several parts.
@@ -122,7 +122,7 @@ def _with_match_marks(marked: str) -> str:
     """Put OPEN and CLOSE, which no text contains, around the matches of a snippet."""
     return "".join(
         f"{OPEN}{part}{CLOSE}" if matched else part
-        for part, matched in pieces(STRAY.sub("", marked))
+        for part, matched in split_marks(STRAY.sub("", marked))
     )
 
 

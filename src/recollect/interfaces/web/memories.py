@@ -32,7 +32,7 @@ from recollect.interfaces.web.rendering import (
 from recollect.maths import logistic
 from recollect.memory_json import id_path
 from recollect.present import sentences
-from recollect.present.history import compared, version_line
+from recollect.present.history import version_line, with_differences
 from recollect.settings import EDITORS, Editor
 from recollect.types import NO_CHAIN, FilePlace
 from recollect.vaults.known import HOME
@@ -57,7 +57,7 @@ async def show(service: Service, request: Request) -> Response:
         "as_of": sentences.as_of(then),
         "versions": [
             (version, version_line(version), differences)
-            for version, differences in compared(versions)
+            for version, differences in with_differences(versions)
         ],
     }
     return page("memory.html", request, values)
@@ -79,7 +79,7 @@ async def related(service: Service, request: Request) -> Response:
     """Show related memories: as a piece of the memory's page, or as a page without script."""
     id, alone = memory_id(request), "piece" not in request.query_params
     try:
-        [memory] = await service.ask(service.engine.looked_up, [id])
+        [memory] = await service.ask(service.engine.show, [id], opened=False)
         found = await service.ask(service.engine.related, id)
     except RecollectError as error:
         if alone:
@@ -103,7 +103,7 @@ def describe(
     the link that opens the file in an editor. `facts`: short fields with a link to memories that
     share the value.
     """
-    [found] = engine.located([id], as_of=then, opened=opened)
+    [found] = engine.locate([id], as_of=then, opened=opened)
     memory, own = found.memory, found.vault == HOME
     file = engine.in_file(memory) if own and not then else None
     fields = [
@@ -128,7 +128,7 @@ def describe(
         "memory": memory,
         "vault": "" if own else found.vault,
         "title": heading(memory),
-        "texts": Texts(memory, partial(engine.mentioned, beside=memory.path)),
+        "texts": Texts(memory, partial(engine.resolve_names, source=memory.path)),
         "fields": fields,
         "folded": len(memory.details) > FOLDED,
         "chain": NO_CHAIN if then else found.chain,
@@ -150,7 +150,7 @@ def editor_link(editor: Editor, place: FilePlace) -> str:
 
 async def forget(service: Service, request: Request) -> Response:
     id = memory_id(request)
-    [memory] = await service.ask(service.engine.looked_up, [id])
+    [memory] = await service.ask(service.engine.show, [id], opened=False)
     await service.ask(service.engine.forget, [id])
     return await answer_change(service, request, f"Forgotten: {heading(memory)}", "/browse", id)
 

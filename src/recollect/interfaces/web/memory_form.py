@@ -314,7 +314,7 @@ async def edit(service: Service, request: Request) -> Response:
 
 def _find_own(engine: Recollect, id: str) -> Memory:
     """Return the memory; raise UserError if it is in another vault."""
-    [found] = engine.located([id])
+    [found] = engine.locate([id])
     if found.vault != HOME:
         raise UserError(f"This memory is in the vault {found.vault!r}; change it there.")
     return found.memory
@@ -348,7 +348,8 @@ def _save_changes(engine: Recollect, memory: Memory, form: QueryParams) -> Saved
     changes = as_edit(changed_values(form), memory)
     if not changes:
         return None
-    return engine.edited(memory.id, if_revision=form.get("revision", "") or None, **changes)
+    [saved] = engine.edit_all([memory.id], if_revision=form.get("revision", "") or None, **changes)
+    return saved
 
 
 def _redaction_note(saved: Saved) -> str:

@@ -36,9 +36,8 @@ from recollect.interfaces.web.markdown_html import (
     title_line,
 )
 from recollect.memory_json import id_of_path, id_path
-from recollect.present.sentences import degraded
-from recollect.present.words import age, counted, number, place_in_file, title_of
-from recollect.times import day, minute, moved
+from recollect.present.sentences import age, counted, degraded, number, place_in_file, title_of
+from recollect.times import day, minute, shift
 from recollect.types import Memory
 from recollect.vaults.known import HOME
 from recollect.version import __version__
@@ -128,7 +127,7 @@ def date_field(then: str, now: datetime, begins: datetime | None) -> dict[str, s
     return {
         "day": then if re.fullmatch(r"\d{4}-\d\d-\d\d", then) else "",
         "today": day(now),
-        "first_day": min(day(moved(begins or now, timedelta(days=1))), day(now)),
+        "first_day": min(day(shift(begins or now, timedelta(days=1))), day(now)),
         "memory_query": f"?{urlencode({'as_of': then})}" if then else "",
     }
 

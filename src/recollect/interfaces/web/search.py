@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from recollect import types
-from recollect.demo.load import sample
+from recollect.demo import sample
 from recollect.engine import Recollect
 from recollect.errors import RecollectError, StoreError
 from recollect.ingest.exchange import detect_tools
@@ -39,7 +39,7 @@ from recollect.interfaces.web.chips import (
 from recollect.interfaces.web.memories import editor_link
 from recollect.interfaces.web.rendering import answer_change, date_field, opening, page, read_form
 from recollect.present import sentences
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.types import TIMES, Filter, Memory, Result
 from recollect.vaults.known import HOME
 
@@ -150,7 +150,7 @@ def _found(
         "reranking": ("", "Reranking the best results…") if pending else _rerank_note(response),
         "degraded": [_describe_degraded(part, response) for part in response.degraded],
         "warned": [_describe_degraded(part, response) for part in warned],
-        "found": sentences.found(response),
+        "found": sentences.count_found(response),
         "groups": chip_groups(
             address,
             response.facets,
@@ -158,7 +158,7 @@ def _found(
             {} if quick else count_unfiltered(address, partial(_facets_without, engine, asked)),
         ),
         "scale": scale_of(result.explain for result in response),
-        "judged": engine.judged(response.query, [result.id for result in response]),
+        "judged": engine.feedback_on(response.query, [result.id for result in response]),
         "more": _more(asked, response, address),
         "did": _describe_work(response),
         "readings": reading_chips(address, response),

@@ -27,7 +27,7 @@ from recollect.interfaces.web.browse import SOON, filters_of, narrowing_path, pa
 from recollect.interfaces.web.chips import chosen_chips
 from recollect.interfaces.web.rendering import page, query_string
 from recollect.store.base import Dates
-from recollect.times import moved
+from recollect.times import shift
 from recollect.types import Filter
 
 Grain = Literal["day", "week", "month", "year"]
@@ -346,7 +346,7 @@ def validity_bars(
         return round(100 * (min(max(moment, start), end) - start).total_seconds() / length, 2)
 
     bars = []
-    for memory in engine.ending(narrowed, BARS, since=start, until=end):
+    for memory in engine.list_ending(narrowed, BARS, since=start, until=end):
         assert memory.valid_until is not None
         x = place(memory.valid_from or memory.created_at)
         width = max(0.3, round(place(memory.valid_until) - x, 2))
@@ -359,7 +359,7 @@ def _day_start(day: date) -> datetime:
 
 
 def _day_end(day: date) -> datetime:
-    return moved(_day_start(day), timedelta(days=1))
+    return shift(_day_start(day), timedelta(days=1))
 
 
 # Expiring memories
@@ -373,8 +373,8 @@ def list_expiring(
     if not dates.expiring:
         return {"coming": 0, "past": 0, "soon": (), "gone": ()}
     today = now.astimezone(UTC).date()
-    soon = engine.expiring(narrowed, LISTED + 1, within=SOON)
-    gone = engine.expired(narrowed, LISTED + 1)
+    soon = engine.list_ending(narrowed, LISTED + 1, since=now, until=shift(now, SOON))
+    gone = engine.list_ending(narrowed, LISTED + 1, since=None, until=now)
     coming = sum(n for day, n in dates.expiring.items() if today <= day <= today + SOON)
     past = sum(n for day, n in dates.expiring.items() if day < today)
     return {

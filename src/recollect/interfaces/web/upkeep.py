@@ -26,7 +26,7 @@ from recollect.interfaces.web.rendering import (
     read_form,
     redirect,
 )
-from recollect.present.words import counted
+from recollect.present.sentences import counted
 from recollect.store.vault import Finding
 
 SIZES = ("bytes", "kB", "MB", "GB", "TB")
@@ -158,7 +158,7 @@ def admin_values(engine: Recollect) -> dict[str, Any]:
         "folders": engine.folders(),
         **engine.known_places()._asdict(),
         "policies": engine.tidy(dry_run=True) if tidies else [],
-        "settings": engine.configured(),
+        "settings": engine.list_settings(),
         "config": str(engine.home / "config.toml"),
     }
 

@@ -133,7 +133,7 @@ class Actions:
         if self._dry:
             self._step("edit", memory.id, file.path)
             return
-        saved = self._vault.edited(memory.id, if_revision=revision(memory), **changes)
+        [saved] = self._vault.edit_all([memory.id], if_revision=revision(memory), **changes)
         self.redacted += Counter(saved.redacted)
         path = self._place("edit", saved.memory, file)
         stamp = _stamp(file.parsed)
@@ -208,7 +208,7 @@ class Actions:
             memory = self._save(content)
         else:
             changes = self._changes(file, id)
-            saved = self._vault.edited(id, if_revision=None, **changes)
+            [saved] = self._vault.edit_all([id], if_revision=None, **changes)
             self.redacted += Counter(saved.redacted)
             memory = saved.memory
         self._note_equal(memory, file.path, self._with_id(id, file), _stamp(file.parsed))

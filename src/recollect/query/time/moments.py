@@ -15,11 +15,11 @@ from recollect.times import (
     MICROSECOND,
     duration_of,
     from_clock,
-    moved,
     not_a_time,
     on_clock,
     out_of_range,
     parse_iso,
+    shift,
 )
 
 # Fields in the future: `7d` and `friday` count forwards, elsewhere back.
@@ -84,7 +84,7 @@ def _in_words(words: str, now: datetime, text: str, name: str) -> datetime | Non
         return moment
     if (period := _nearest_period(words, now, name)) is None:
         return _on_clock(words, now, name)
-    return moved(period[1], -MICROSECOND) if name in ENDS else period[0]
+    return shift(period[1], -MICROSECOND) if name in ENDS else period[0]
 
 
 def _on_clock(words: str, now: datetime, name: str) -> datetime | None:

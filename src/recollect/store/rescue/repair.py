@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import apsw
 
 from recollect.errors import Damaged, Locked, NotAVault, StoreError
-from recollect.files import new_beside, remove_database
+from recollect.files import remove_database, replace_file
 from recollect.hashing import topic_hash
 from recollect.store.memory_rows import SAME_CONTENT, content_hash
 from recollect.store.rescue.checks import examine
@@ -110,7 +110,7 @@ def write_vault(salvage: Salvage, file: Path, sealed: Sealed | None, now: dateti
     Damaged if the result does not pass every check. A memory that is not what was written is
     forgotten in it, so that no search takes it for right."""
     with (
-        new_beside(file) as (beside, _),
+        replace_file(file) as (beside, _),
         closing(apsw.Connection(str(beside), apsw.SQLITE_OPEN_READWRITE)) as made,
     ):
         if sealed is not None:

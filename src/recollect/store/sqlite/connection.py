@@ -15,8 +15,8 @@ from typing import TypeVar
 import apsw
 import msgspec
 
+from recollect.deadline import may_wait
 from recollect.errors import Damaged, StoreError
-from recollect.retry import waits
 from recollect.store.sqlite.errors import as_store_errors, note_damage, refuse_damaged, remove_note
 from recollect.store.sqlite.migration import VERSION, checked_version
 from recollect.store.sqlite.opening import GONE, LOG_LOST, Opener, UsageLock, waiting_for_others
@@ -366,7 +366,7 @@ def _execute_locked(connection: apsw.Connection, sql: str) -> None:
         with waiting(connection, 0):
             start()
     except (apsw.BusyError, apsw.LockedError):
-        if not waits():
+        if not may_wait():
             raise
         waiting_for_others(start)
 

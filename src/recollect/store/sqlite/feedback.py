@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from recollect.deadline import without_waiting
 from recollect.errors import StoreError
-from recollect.retry import without_waiting
 from recollect.store.feedback import (
     EVENT,
     LEARNED_UNTIL,

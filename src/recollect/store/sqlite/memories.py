@@ -21,7 +21,7 @@ from recollect.store.memory_rows import FIELDS, MOMENTS, TIERS, BadRow, ListedMe
 from recollect.store.sqlite.checksums import TAGS, checksum, display_id
 from recollect.store.sqlite.connection import Database, as_json_list
 from recollect.store.sqlite.filters import INDEXED, Condition, SqliteTopics, where
-from recollect.times import moved, to_micros
+from recollect.times import shift, to_micros
 from recollect.types import Filter, Memory, Place, any_of
 
 UNTIL = MOMENTS["until"].format("?")
@@ -210,7 +210,7 @@ class SqliteMemories(ListedMemories):
 
     def facets(self, filter: Filter, now: datetime) -> Facets:
         ages = ", ".join(AGE.format(age=age) for age in AGES)
-        since = [to_micros(moved(now, -span)) for span in AGES.values()]
+        since = [to_micros(shift(now, -span)) for span in AGES.values()]
         found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
         with self._database.reading():
             filter = self._topics.resolve_archived(filter)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import apsw
 
+from recollect.deadline import retry_while_busy, warn_if_slow
 from recollect.errors import Locked, StoreError
-from recollect.retry import patiently, telling
 from recollect.store.sqlite.errors import BUSY_SECONDS
 from recollect.store.sqlite.migration import VERSION, checked_version, migrate
 from recollect.store.sqlite.replacement import finish, tidy
@@ -234,8 +234,8 @@ def waiting_for_others(action: Callable[[], object]) -> None:
     The busy handler does not cover every case: switching a new file to WAL, recovering the WAL of
     a killed process, and the moment in which the last user of a vault closes it.
     """
-    with telling("Waiting: another process is writing to the vault."):
-        patiently(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)
+    with warn_if_slow("Waiting: another process is writing to the vault."):
+        retry_while_busy(action, (apsw.BusyError, apsw.LockedError), BUSY_SECONDS)
 
 
 class UsageLock:

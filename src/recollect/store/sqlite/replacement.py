@@ -22,7 +22,7 @@ from pathlib import Path
 import apsw
 
 from recollect.errors import StoreError
-from recollect.files import new_beside, remove_database, sync_folder
+from recollect.files import remove_database, replace_file, sync_folder
 from recollect.store.sqlite.errors import refuse_damaged, remove_note
 from recollect.store.sqlite.snapshot import row_counts, writing
 from recollect.store.sqlite.vault_files import (
@@ -296,10 +296,10 @@ def _copy_aside(vault: apsw.VFSFile, real: str, aside: Path) -> Path | None:
         log = Path(real + ending)
         if log.exists() and log.stat().st_size:
             beside = aside.with_name(aside.name + ending)
-            with writing(beside), log.open("rb") as old, new_beside(beside) as (_, new):
+            with writing(beside), log.open("rb") as old, replace_file(beside) as (_, new):
                 while chunk := old.read(CHUNK):
                     new.write(chunk)
-    with writing(aside), new_beside(aside) as (_, new):
+    with writing(aside), replace_file(aside) as (_, new):
         for place in range(0, size, CHUNK):
             new.write(vault.xRead(min(CHUNK, size - place), place))
     return aside

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect.errors import Locked, StoreError
-from recollect.files import new_beside, remove_leftovers
+from recollect.files import remove_leftovers, replace_file
 from recollect.store.memory_rows import SAME_CONTENT, content_hash
 from recollect.store.sqlite.checksums import find_altered
 from recollect.store.sqlite.errors import as_store_errors
@@ -142,7 +142,7 @@ def write_copy(
     then as it was. `name`: see `new_beside`.
     """
     remove_leftovers(file.with_name(name or file.name))
-    with writing(file), new_beside(file, name) as (beside, _):
+    with writing(file), replace_file(file, name) as (beside, _):
         with source.connection:  # one snapshot: later writes stay out
             expected = row_counts(source.connection)
             _copy_pages(source, beside, progress)

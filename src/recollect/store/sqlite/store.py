@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from recollect.deadline import without_waiting
 from recollect.errors import Damaged, StoreError
 from recollect.lifetime import Lifetime
-from recollect.retry import without_waiting
 from recollect.store.base import Writing
 from recollect.store.folders import StoredFolders
 from recollect.store.history import Author, Change

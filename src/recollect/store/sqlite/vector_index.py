@@ -15,7 +15,7 @@ import apsw
 import numpy as np
 
 from recollect.errors import DimensionMismatch
-from recollect.hashing import intact
+from recollect.hashing import is_intact
 from recollect.store import vector_codes
 from recollect.store.base import MOST_TOKENWISE
 from recollect.store.vector_codes import CodedVectors, pack, record, unpack
@@ -244,7 +244,7 @@ def without_tokens(rows: Iterable[tuple[int, int, bytes | None]]) -> set[int]:
     return {
         memory
         for memory, passage, packed in rows
-        if passage <= MOST_TOKENWISE and not (packed and intact(bytes(packed)))
+        if passage <= MOST_TOKENWISE and not (packed and is_intact(bytes(packed)))
     }
 
 

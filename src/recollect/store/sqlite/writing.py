@@ -27,7 +27,7 @@ import msgspec
 
 from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
-from recollect.maths import parts
+from recollect.maths import batched
 from recollect.store.base import Stored
 from recollect.store.feedback import FeedbackEvent, complete_feedback
 from recollect.store.folders import StoredFiles
@@ -270,9 +270,9 @@ class ManyMemories(SqliteWriting):
             contents = iter([prepared])
             each = [keys]
         else:
-            some = parts(memories, tables.AT_ONCE)
+            some = batched(memories, tables.AT_ONCE)
             contents = (packing.prepare(map(packing.fields_of, one)) for one in some)
-            each = [*parts(keys, tables.AT_ONCE)]
+            each = [*batched(keys, tables.AT_ONCE)]
         for content, own in zip(contents, each, strict=True):
             tables.write(self._connection, content.indexes, own, self.staged)
             self._vocabulary.add_counts(content.vocabulary)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import apsw
 import numpy as np
 
+from recollect.deadline import may_wait
 from recollect.files import exclusive
 from recollect.index import Row
 from recollect.index.postings import encode_rows, select_occurrences
@@ -32,7 +33,6 @@ from recollect.index.segments import (
     occurrences,
     sort_occurrences,
 )
-from recollect.retry import waits
 from recollect.store.base import KeywordIndexName
 from recollect.store.memory_rows import Packed, PreparedMemories
 from recollect.store.sqlite.connection import Database, as_json_list, let_others_write
@@ -337,7 +337,7 @@ def scrub(database: Database) -> None:
         _scrub_segments(database)
     rewritten = database.rewrite()
     with database.translate_errors():
-        done = log_copied(database.connection(), BUSY_SECONDS if waits() else 0)
+        done = log_copied(database.connection(), BUSY_SECONDS if may_wait() else 0)
     if rewritten and done:
         with database.writing() as connection:
             sql = "DELETE FROM meta WHERE key = ? AND value = ?"

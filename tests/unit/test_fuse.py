@@ -9,7 +9,7 @@ import pytest
 from planned_search import ranking
 
 from recollect.context import SearchContext
-from recollect.fuse.feature_sum import FeatureSum, FeatureWeights
+from recollect.fuse import FeatureSum, FeatureWeights
 from recollect.recipes.ranges import Depth
 from recollect.types import Ranking, recompute
 
