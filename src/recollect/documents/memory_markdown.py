@@ -25,7 +25,7 @@ import msgspec
 
 from recollect.checks import is_text
 from recollect.documents.document import main_title
-from recollect.documents.front_matter import OPENING, block, memory_fields, split, tag_list
+from recollect.documents.markdown import OPENING, block, memory_fields, split, tag_list
 from recollect.documents.reader import structure
 from recollect.errors import UserError
 from recollect.files import open_regular

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recollect.checks import existing_folder, is_text
-from recollect.documents.front_matter import memory_fields, split, tag_list
-from recollect.documents.markdown import CODE_SPAN, TAG, fence_after
+from recollect.documents.markdown import CODE_SPAN, TAG, fence_after, memory_fields, split, tag_list
 from recollect.documents.memory_markdown import (
     LINK,
     ParsedFile,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from test_store_round_trip import IDS, MEMORIES
 
 from examples import examples
-from recollect.documents.front_matter import split
+from recollect.documents.markdown import split
 from recollect.documents.memory_markdown import (
     BODY,
     ENDING,

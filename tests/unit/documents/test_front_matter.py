@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from recollect.documents.front_matter import DEEPEST, MOST_BYTES, FrontMatter, split
+from recollect.documents.markdown import DEEPEST, MOST_BYTES, FrontMatter, split
 
 
 def block(yaml: str, body: str = "The text.\n") -> str:

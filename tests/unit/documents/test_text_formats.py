@@ -10,7 +10,7 @@ import pytest
 from recollect.documents import markdown
 from recollect.documents.chunking import split_document
 from recollect.documents.document import Document, LeftOut, SectionStart
-from recollect.documents.front_matter import memory_fields
+from recollect.documents.markdown import memory_fields
 from recollect.documents.text_formats import read_notebook, read_rst
 from recollect.ingest.draft import make_draft
 
