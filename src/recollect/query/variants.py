@@ -4,8 +4,8 @@ An error mostly leaves the beginning of a word alone, and the shorter a word is,
 words are one letter away: `bread` is neither `read` nor `broad`.
 
 The index stems only English. snowballstemmer has a stemmer for each language. They were measured on
-XQuAD (docs/models.md): those listed here find more; German, Spanish and Turkish find no more;
-French, Italian, Portuguese and Dutch are not in that set.
+XQuAD (docs/how-to/choose-a-model.md): those listed here find more; German, Spanish and Turkish find
+no more; French, Italian, Portuguese and Dutch are not in that set.
 """
 
 from __future__ import annotations
