@@ -183,13 +183,7 @@ def _evaluate(args: argparse.Namespace, folder: Path | None) -> int:
             asked = bench.questions(args.queries, seed)
             vectors = any(contestant.uses_vectors for contestant in contestants)
             refused = bench.prepare(progress, vectors=vectors)
-            answers = [bench.quality(contestant, asked, progress) for contestant in contestants]
-            timings = [
-                bench.latency(contestant, asked, seed, progress) for contestant in contestants
-            ]
-            outcomes = [
-                bench.outcome(*each) for each in zip(contestants, answers, timings, strict=True)
-            ]
+            outcomes = bench.measure(contestants, asked, seed, progress)
             found = report(
                 bench.dataset,
                 outcomes,

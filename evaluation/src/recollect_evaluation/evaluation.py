@@ -309,6 +309,15 @@ class Evaluation:
             reached / candidates if candidates else None,
         )
 
+    def measure(
+        self, contestants: Sequence[Contestant], asked: Sequence[Question], seed: int,
+        progress: Progress,
+    ) -> list[RecipeOutcome]:  # fmt: skip
+        """Run the quality pass of all contestants, then the latency pass of all."""
+        answers = [self.quality(one, asked, progress) for one in contestants]
+        timings = [self.latency(one, asked, seed, progress) for one in contestants]
+        return [self.outcome(*each) for each in zip(contestants, answers, timings, strict=True)]
+
     def outcome(self, contestant: Contestant, answers: Answers, timing: Timing) -> RecipeOutcome:
         recipe = contestant.recipe
         return RecipeOutcome(

@@ -160,9 +160,7 @@ def compare_models(
                 return progress(f"{name}: {what}", count)
 
             refused |= bench.prepare(labelled_progress, vectors=True)
-            answers = bench.quality(contestant, asked, progress)
-            timing = bench.latency(contestant, asked, seed, progress)
-            outcomes.append(bench.outcome(contestant, answers, timing))
+            outcomes += bench.measure([contestant], asked, seed, progress)
             identities[contestant.name] = bench.models()["embedding"]
     found = report(
         dataset, outcomes, problems=dataset.problems | refused, models=identities, left_out={}
