@@ -22,7 +22,7 @@ FILLERS = STOP_WORDS | frozenset("ar wa doe ha thi".split())
 REVERSING = word_set("reverse a statement")
 # Punctuation that is no part of a word. Signs are: C++, #7, 50%, <, and a `?`.
 QUOTES = "\"'`“”„‘«»‹›"
-BEFORE, BEHIND = "(", ").,;:!…。、"
+BEFORE, AFTER = "(", ").,;:!…。、"
 SILENT = frozenset(("an", "the", "–", "—"))
 # These count alike: two texts in different words say the same only if both have one, or neither.
 NEGATING = word_set("negate a statement")
@@ -108,7 +108,7 @@ def split_words(text: str) -> list[str]:
 def _strip_punctuation(piece: str) -> str:
     # A quote after a number is a unit: 5' is not 5".
     quotes = "" if any(map(str.isdigit, piece)) else QUOTES
-    return piece.lstrip(BEFORE + quotes).rstrip(BEHIND + quotes) or piece
+    return piece.lstrip(BEFORE + quotes).rstrip(AFTER + quotes) or piece
 
 
 def _extra_words(shorter: Sequence[str], longer: Iterable[str]) -> list[str] | None:
@@ -159,8 +159,8 @@ def _part_replaced(words: Sequence[str], others: Sequence[str]) -> bool:
     """Return True if the texts differ only by one or two words in one place."""
     pairs = list(zip(words, others, strict=False))
     start = next((place for place, (one, two) in enumerate(pairs) if one != two), len(pairs))
-    behind = list(zip(reversed(words[start:]), reversed(others[start:]), strict=False))
-    end = next((place for place, (one, two) in enumerate(behind) if one != two), len(behind))
+    ends = list(zip(reversed(words[start:]), reversed(others[start:]), strict=False))
+    end = next((place for place, (one, two) in enumerate(ends) if one != two), len(ends))
     middles = len(words) - start - end, len(others) - start - end
     return start + end > 0 and min(middles) > 0 and max(middles) <= REPLACED
 

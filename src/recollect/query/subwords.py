@@ -317,9 +317,9 @@ def _tokens(name: Name) -> list[str]:
         return [name.joined] if _is_identifier(name) else []
     # The O of OAuth2 belongs to the next word as well.
     initials = [
-        one + behind
-        for one, behind in zip(name.parts, name.parts[1:], strict=False)
-        if len(one) == 1 and one.isalpha() and behind.isalpha() and one + behind != name.joined
+        one + two
+        for one, two in pairwise(name.parts)
+        if len(one) == 1 and one.isalpha() and two.isalpha() and one + two != name.joined
     ]
     return [*name.parts, *initials, name.joined]
 

@@ -20,9 +20,7 @@ from typing import Any
 from recollect.query.exact import fold, is_unspaced
 
 FEWEST_LETTERS = 5  # of shorter words, too many others are one letter away
-MOST_LETTERS = (
-    40  # the number of possible errors grows with the length, and a longer one is no word
-)
+MOST_LETTERS = 40  # a longer one is no word, and would have very many possible errors
 ANY_LETTER = 7  # from this length on any letter may be wrong, and be any other
 TWO_ERRORS = 9  # from this length on two errors are likelier than another word
 SAME_START = 4  # the letters at the beginning that have no error if there are two

@@ -38,17 +38,16 @@ class KeywordFloor(Stage, frozen=True, tag="keyword_floor"):
         asked = set(context.understanding.keywords)
         if not asked:
             return ranking
-        return ranking.with_hits(self._raise(hit, asked, context) for hit in ranking)
 
-    def _raise(self, hit: Hit, asked: set[str], context: SearchContext) -> Hit:
-        if not hit.findings.verified:
-            return hit
-        words = matched_keywords(asked, context.memory(hit.memory_id))
-        if not words:
-            return hit
-        how = f"{self.floor:g} · {len(words)}/{len(asked)} keywords: {', '.join(sorted(words))}"
-        floor = leaf(self.name, self.floor * len(words) / len(asked), how)
-        return hit.with_score(combine("floored", "max", (hit.why, floor)))
+        def lift(hit: Hit) -> Hit:
+            words = matched_keywords(asked, context.memory(hit.memory_id))
+            if not words or not hit.findings.verified:
+                return hit
+            how = f"{self.floor:g} · {len(words)}/{len(asked)} keywords: {', '.join(sorted(words))}"
+            floor = leaf(self.name, self.floor * len(words) / len(asked), how)
+            return hit.with_score(combine("floored", "max", (hit.why, floor)))
+
+        return ranking.with_hits(map(lift, ranking))
 
 
 class MeaningFloor(Stage, frozen=True, tag="meaning_floor"):

@@ -85,26 +85,16 @@ class Neighbours(Stage, frozen=True, tag="neighbours"):
         places = context.store.folders.places(ids) if ids else {}
         if not places:
             return ranking
-        found: dict[str, tuple[FilePlace, list[str]]] = {}
-        hidden: set[str] = set()
+        hits = {hit.memory_id: hit for hit in ranking}
         for run in _runs([places[id] for id in ids if id in places]):
             best = min((place.chunk for place in run), key=lambda chunk: order[chunk.memory_id])
-            id = best.memory_id
             others = [place.chunk.memory_id for place in run if place.chunk is not best]
-            hidden.update(others)
-            path = context.memory(id).path
-            found[id] = FilePlace(path, best.heading, best.first_line, best.last_line), others
-        kept = (hit for hit in ranking if hit.memory_id not in hidden)
-        return ranking.keep((_with_file_place(hit, found, context) for hit in kept), "neighbour")
-
-
-def _with_file_place(
-    hit: Hit, found: dict[str, tuple[FilePlace, list[str]]], context: SearchContext
-) -> Hit:
-    if hit.memory_id not in found:
-        return hit
-    file, others = found[hit.memory_id]
-    return hit.with_findings(file=file, joined=tuple(map(context.memory, others)))
+            for id in others:
+                del hits[id]
+            id = best.memory_id
+            file = FilePlace(context.memory(id).path, best.heading, best.first_line, best.last_line)
+            hits[id] = hits[id].with_findings(file=file, joined=tuple(map(context.memory, others)))
+        return ranking.keep(hits.values(), "neighbour")
 
 
 def _runs(places: Sequence[ChunkPlace]) -> Iterator[list[ChunkPlace]]:

@@ -259,9 +259,9 @@ def _means_may(text: str, name: TimeName) -> bool:
     if counted or name.has("year", "last_day", "of"):
         return True
     if name.match["month"][0].isupper():
-        beside = name.has("day", "which", "part") or name.lead is not None
-        beside = beside or pattern(MAY_ENDS).search(text, 0, name.start) is not None
-        return beside and not pattern(MAY_IS_A_VERB).match(text, name.end)
+        is_month = name.has("day", "which", "part") or name.lead is not None
+        is_month = is_month or pattern(MAY_ENDS).search(text, 0, name.start) is not None
+        return is_month and not pattern(MAY_IS_A_VERB).match(text, name.end)
     lead = name.lead.words if name.lead else ""
     which = (name.match.groupdict().get("which") or "").lower()
     before = lead in MAY_LEADS or which == "last" or name.has("part")
