@@ -77,7 +77,7 @@ class Database:
         self._opener = Opener(path, keys)
         self._forget = forget
         self._usage = UsageLock()
-        self._at_rest = at_rest
+        self.at_rest = at_rest  # the idle lock has closed the vault: the next call opens it
         self._refused = False  # the last attempt to open it failed
         self._may_create = True
         self.openings = 0  # incremented when another file is opened
@@ -100,7 +100,7 @@ class Database:
         if connection is None:
             self._refused = True
             connection = self._local.connection = self._open()
-            self._at_rest = self._refused = self._may_create = False
+            self.at_rest = self._refused = self._may_create = False
         return connection
 
     def _open(self) -> apsw.Connection:
@@ -262,11 +262,6 @@ class Database:
         return self._opener.frozen
 
     @property
-    def at_rest(self) -> bool:
-        """True if the idle lock has closed the vault: the next call opens it."""
-        return self._at_rest
-
-    @property
     def sealed(self) -> Sealed | None:
         """The key of an encrypted vault that is open at the moment, and its header."""
         return self._opener.sealed
@@ -293,7 +288,7 @@ class Database:
                 return False
             self.close()
             self._start()
-            self._at_rest = True
+            self.at_rest = True
             return True
 
     def close(self) -> None:
