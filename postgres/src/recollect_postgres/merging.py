@@ -24,7 +24,7 @@ from recollect.store.sqlite.segments.merging import (
     NOTHING,
     TOKENS,
     Abandoned,
-    Size,
+    SegmentSize,
     choose_segments,
 )
 from recollect.store.sqlite.segments.tables import WORDS
@@ -158,7 +158,7 @@ class Merging:
             small: dict[int, int] = dict(connection.execute(SMALL).fetchall())
             found = self._words.current(connection, "stemmed")
         each = [] if found is None else found.each()
-        sizes = {one.number: Size(one.rows, len(one.keys)) for one in each}
+        sizes = {one.number: SegmentSize(one.rows, len(one.keys)) for one in each}
         dead = [number for number, size in sizes.items() if size.live < size.every]
         if (
             len(small) >= MANY_SMALL

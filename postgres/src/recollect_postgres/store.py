@@ -13,7 +13,7 @@ from recollect.store.base import Writing
 from recollect.store.folders import StoredFolders
 from recollect.store.history import Change
 from recollect.store.memory_rows import PreparedMemories
-from recollect.store.upkeep import Aging, CapturedRemarks, Reviews, Trash
+from recollect.store.upkeep import AgingCaptures, CapturedRemarks, Reviews, Trash
 from recollect.store.vault import Finding
 from recollect.types import Degraded
 from recollect_postgres import indexing
@@ -71,7 +71,7 @@ class PostgresStore:
         self.history = PostgresHistory(self.database, self.memories)
         self.reviews = Reviews(self.database)
         self.candidates = CapturedRemarks(self.database)
-        self.aging = Aging(self.database, self.memories.where)
+        self.aging = AgingCaptures(self.database, self.memories.where)
         self.trash = Trash(self.database, self.memories)
         self.kept = threading.local()  # caches of other modules, by thread
 

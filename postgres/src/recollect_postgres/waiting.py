@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from recollect.errors import StoreError
-from recollect.store.base import Waiting
+from recollect.store.base import WaitingMemory
 from recollect.store.sqlite.vectors import SIZE, WINDOW
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.pool import Connection
@@ -72,7 +72,7 @@ class WaitingMemories:
         size: int | None = None,
         among: Sequence[str] | None = None,
         without: Collection[int] = (),
-    ) -> list[Waiting]:
+    ) -> list[WaitingMemory]:
         lease: Lease | None = getattr(self._local, "lease", None)
         if lease is not None and among is None:
             with self._database.side_transaction() as connection:
@@ -89,7 +89,7 @@ class WaitingMemories:
         limit: int,
         size: int | None,
         without: Collection[int],
-    ) -> list[Waiting]:
+    ) -> list[WaitingMemory]:
         """Take the smallest waiting memories that no other lease has taken."""
         found = connection.execute(MODEL, (identity,)).fetchall()
         if not found and not lease.first(self._database):
@@ -163,14 +163,14 @@ def _smallest(
 
 def _within(
     connection: Connection, rows: Sequence[tuple[int, int]], size: int | None
-) -> list[Waiting]:
+) -> list[WaitingMemory]:
     """Return as many of these memories as fit into this size, at least one, with their texts."""
     keys = [key for key, _ in rows]
     if size is not None:
         fitting = sum(total <= size for total in accumulate(length for _, length in rows))
         keys = keys[: max(fitting, 1)]
     texts = texts_of(connection, keys)
-    return [Waiting(key, texts[key]) for key in keys if key in texts]
+    return [WaitingMemory(key, texts[key]) for key in keys if key in texts]
 
 
 def texts_of(connection: Connection, keys: Sequence[int]) -> dict[int, str]:

@@ -23,7 +23,7 @@ from recollect.engine.session import Session
 from recollect.errors import Changed, NotFound, UserError
 from recollect.present.history import history_json
 from recollect.store.base import Writing
-from recollect.store.history import Author, Done, Version
+from recollect.store.history import Author, PastOperation, Version
 from recollect.times import from_micros, iso, minute
 from recollect.types import Memory, about
 
@@ -157,7 +157,7 @@ def redo(session: Session, *, agree: Agree | None = None) -> Undone:
     raise NotFound("There is nothing to redo: no undo of yours is left to take back.")
 
 
-def _undo_steps_of(session: Session, operation: Done) -> list[_Step]:
+def _undo_steps_of(session: Session, operation: PastOperation) -> list[_Step]:
     """Return the steps left to undo an operation, one for each memory."""
     steps = [_undo_step(session, operation, id) for id in operation.ids]
     return [step for step in steps if not step.done]
@@ -220,7 +220,7 @@ def _version_by_number(versions: Sequence[Version], number: int) -> Version:
     )
 
 
-def _undo_step(session: Session, operation: Done, id: str) -> _Step:
+def _undo_step(session: Session, operation: PastOperation, id: str) -> _Step:
     """Return the step that undoes an operation for a memory; raise Changed if it was changed
     since."""
     versions = session.store.history.of(id)

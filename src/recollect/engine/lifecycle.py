@@ -27,7 +27,7 @@ from recollect.settings import PolicySettings
 from recollect.store.base import Store, Stored, Writing
 from recollect.store.history import parse_keep
 from recollect.store.sqlite.store import UNKEPT, ScratchStore
-from recollect.store.upkeep import Trashed, TrashPlace
+from recollect.store.upkeep import ForgottenMemory, TrashPlace
 from recollect.times import from_micros, shift, to_micros
 from recollect.types import TEXTS, Filter, Memory, Severity, about
 
@@ -83,7 +83,7 @@ def trash(
     filter: Filter = EVERYTHING,
     limit: int = 20,
     after: TrashPlace | None = None,
-) -> list[Trashed]:
+) -> list[ForgottenMemory]:
     """List forgotten memories, latest first, with who forgot them and why; with a query, those that
     answer it, best first. The search is by words: forgotten memories have no vectors."""
     limit = check_limit(limit)
@@ -121,7 +121,7 @@ def select_in_trash(session: Session, *, query: str = "", filter: Filter = EVERY
 
 
 @contextmanager
-def _copy_trash(session: Session) -> Iterator[tuple[Store, dict[str, Trashed]]]:
+def _copy_trash(session: Session) -> Iterator[tuple[Store, dict[str, ForgottenMemory]]]:
     """Return an in-memory store of the latest forgotten memories, and these by id."""
     listed = session.store.trash.list_forgotten(EVERYTHING, MOST_SEARCHED)
     store = ScratchStore()

@@ -15,7 +15,7 @@ from recollect.engine.session import Session
 from recollect.errors import NotFound
 from recollect.present.sentences import shown_id
 from recollect.store.history import find_merges_until
-from recollect.store.upkeep import Trashed
+from recollect.store.upkeep import ForgottenMemory
 from recollect.times import day
 from recollect.types import Chain, FilePlace, Filter, Memory, about
 from recollect.vaults.known import HOME, FoundMemory
@@ -125,7 +125,7 @@ class MissingMemory(NamedTuple):
     similar ids."""
 
     id: str
-    forgotten: Trashed | None
+    forgotten: ForgottenMemory | None
     nearest: tuple[str, ...]
 
     @property

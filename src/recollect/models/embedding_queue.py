@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from recollect.errors import ProviderError
 from recollect.maths import batched
 from recollect.models.base import Embedder, Tokenwise, Windowed
-from recollect.store.base import MOST_TOKENWISE, EmbeddedText, VectorIndex, Waiting
+from recollect.store.base import MOST_TOKENWISE, EmbeddedText, VectorIndex, WaitingMemory
 from recollect.store.feedback import StoredFeedback
 from recollect.types import Span
 
@@ -84,7 +84,7 @@ def embed_again(
         with _wait_for_lease(vectors, lambda: False):
             for batch in batched(
                 (
-                    Waiting(one.key, one.text)
+                    WaitingMemory(one.key, one.text)
                     for one in every_embedded(vectors, embedder.identity)
                     if everything or not one.has_tokens
                 ),
@@ -163,7 +163,7 @@ class Batches:
             return False
         return self.embed_batch(batch)
 
-    def embed_batch(self, batch: Sequence[Waiting]) -> bool:
+    def embed_batch(self, batch: Sequence[WaitingMemory]) -> bool:
         """Embed and store these; return False if stopped before."""
         try:
             for part, spans, made in self._embed_parts(batch):
@@ -176,7 +176,7 @@ class Batches:
 
     def _put(
         self,
-        part: Sequence[Waiting],
+        part: Sequence[WaitingMemory],
         spans: list[list[Span]],
         made: Matrix,
         tokens: Sequence[bytes],
@@ -191,8 +191,8 @@ class Batches:
         self._progress(len(part))
 
     def _embed_parts(
-        self, batch: Sequence[Waiting], *, parted: bool = False
-    ) -> Iterator[tuple[Sequence[Waiting], list[list[Span]], Embedded]]:
+        self, batch: Sequence[WaitingMemory], *, parted: bool = False
+    ) -> Iterator[tuple[Sequence[WaitingMemory], list[list[Span]], Embedded]]:
         """Yield the batch with the passages of each text, and the model's output for each passage.
 
         A batch that the model refuses is halved down to the single texts that it refuses. A
@@ -215,7 +215,7 @@ class Batches:
         else:
             yield batch, spans, made
 
-    def _embed_passages(self, batch: Sequence[Waiting], spans: list[list[Span]]) -> Embedded:
+    def _embed_passages(self, batch: Sequence[WaitingMemory], spans: list[list[Span]]) -> Embedded:
         """Return the vectors of all passages, and their tokens. A long text is embedded in groups,
         with smaller texts in between."""
         texts = [

@@ -112,7 +112,7 @@ class KeywordQuery(Struct, frozen=True):
         return [float(self.weights.get(name, 0.0)) for name in COLUMNS[self.index]]
 
 
-class Waiting(NamedTuple):
+class WaitingMemory(NamedTuple):
     """A memory without a vector of the active model, and the text to embed."""
 
     key: int
@@ -241,7 +241,7 @@ class VectorIndex(Protocol):
         size: int | None = None,
         among: Sequence[str] | None = None,
         without: Collection[int] = (),
-    ) -> list[Waiting]:
+    ) -> list[WaitingMemory]:
         """Return live memories without a vector of this model, smallest first, then oldest: core
         memories, or else some thousands of the newest. After the first one, stop when they exceed
         `size` bytes together. `among` limits them to these ids, `without` leaves out these keys."""

@@ -148,7 +148,7 @@ class Version(NamedTuple):
         return self.memory, self.forgotten_at is not None
 
 
-class Done(NamedTuple):
+class PastOperation(NamedTuple):
     """An operation: its number, time and action, its author, the ids of the memories that it
     changed, and for an undo the number of the operation that it took back."""
 
@@ -172,7 +172,7 @@ class LoggedWrite(NamedTuple):
     keys: tuple[int, ...]
 
 
-class Keep(NamedTuple):
+class HistoryLimit(NamedTuple):
     """The part of history to keep: `days`, the newest `versions` of each memory, or the newest up
     to `size` bytes in all. Exactly one is given."""
 
@@ -197,14 +197,14 @@ def find_merges_until(history: StoredHistory, ids: Iterable[str], then: datetime
     return into
 
 
-def parse_keep(text: str) -> Keep:
+def parse_keep(text: str) -> HistoryLimit:
     """Parse the setting `history.keep`: "90d", "20" versions, or "512 MB"."""
     found = re.fullmatch(KEEP, text)
     assert found is not None  # the settings check it
     number, unit = int(found[1]), found[2]
     if unit == "d":
-        return Keep(days=number)
-    return Keep(size=number * UNITS[unit]) if unit else Keep(versions=number)
+        return HistoryLimit(days=number)
+    return HistoryLimit(size=number * UNITS[unit]) if unit else HistoryLimit(versions=number)
 
 
 def versions_of(
@@ -310,13 +310,15 @@ class StoredHistory:
         [(moment,)] = self._rows(self.BEGINS)
         return None if moment is None else from_micros(int(moment))
 
-    def operations(self, user: str, limit: int, *, undone: bool = False) -> Sequence[Done]:
+    def operations(self, user: str, limit: int, *, undone: bool = False) -> Sequence[PastOperation]:
         """Return the last operations of this user that were not taken back, newest first, without
         undos; with `undone`, the last undos that were not taken back."""
         sql = self._sql(OPERATIONS + (UNDONE if undone else DONE))
         with self._database.reading():
             return [
-                Done(seq, from_micros(at), action, author_of(author), self._ids(seq), undoes)
+                PastOperation(
+                    seq, from_micros(at), action, author_of(author), self._ids(seq), undoes
+                )
                 for seq, at, undoes, action, *author in self._rows(sql, user, limit)
             ]
 
@@ -331,13 +333,13 @@ class StoredHistory:
         """Return the approximate number of bytes that versions take."""
         return int(self._rows(self.NOW)[0][0])
 
-    def due(self, keep: Keep, now: datetime, *, whole: bool = False) -> bool:
+    def due(self, keep: HistoryLimit, now: datetime, *, whole: bool = False) -> bool:
         """Return True if there are versions to remove. A limit by number looks only at memories
         changed lately, or at the `whole` vault."""
         return bool(self._removable(keep, now, 1, whole=whole))
 
     def compact(
-        self, keep: Keep, now: datetime, *, whole: bool = False, most: int = MOST_REMOVED
+        self, keep: HistoryLimit, now: datetime, *, whole: bool = False, most: int = MOST_REMOVED
     ) -> int:
         """Remove up to `most` versions, oldest first; return how many. `whole`: see `due`."""
         if self._database.frozen or not self.due(keep, now, whole=whole):
@@ -348,7 +350,7 @@ class StoredHistory:
         return len(rows)
 
     def _removable(
-        self, keep: Keep, now: datetime, most: int, *, whole: bool
+        self, keep: HistoryLimit, now: datetime, most: int, *, whole: bool
     ) -> list[RemovableVersion]:
         """Return up to `most` of the oldest versions that need not be kept."""
         [(size, last)] = self._rows(self.NOW)

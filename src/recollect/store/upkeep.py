@@ -154,7 +154,7 @@ class CapturedRemarks:
             connection.execute(self._sql(FORGET), (long_ago,))
 
 
-class Aging:
+class AgingCaptures:
     """Captured memories that may be obsolete. `where` turns a filter into a condition on the table
     memories, named `m`, and its values."""
 
@@ -201,7 +201,7 @@ class TrashPlace(NamedTuple):
     id: str
 
 
-class Trashed(NamedTuple):
+class ForgottenMemory(NamedTuple):
     """A forgotten memory: when, by whom (the name of their token; empty: the owner), through which
     interface and program, and why: the action, its reason, and the id of the memory that it was
     merged into. Fields that history has lost are empty."""
@@ -233,7 +233,7 @@ class Trashed(NamedTuple):
         return TrashPlace(self.at, self.memory.id)
 
 
-def trashed_json(trashed: Trashed) -> dict[str, object]:
+def trashed_json(trashed: ForgottenMemory) -> dict[str, object]:
     """Return a forgotten memory as JSON values."""
     return {
         "memory": memory_json(trashed.memory),
@@ -252,7 +252,7 @@ class Trash:
 
     def list_forgotten(
         self, filter: Filter, limit: int, after: TrashPlace | None = None
-    ) -> list[Trashed]:
+    ) -> list[ForgottenMemory]:
         """Return forgotten memories, the latest first."""
         behind: tuple[Any, ...] = ()
         if after is not None:
@@ -262,7 +262,7 @@ class Trash:
             found = self._memories.select(filter, LAST_FIRST, limit, *behind, forgotten=True)
             written = _last_writes(self._database, [stored.memory.id for stored in found])
         return [
-            Trashed(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
+            ForgottenMemory(stored.memory, stored.forgotten_at, *written.get(stored.memory.id, ()))
             for stored in found
             if stored.forgotten_at is not None
         ]

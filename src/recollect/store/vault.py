@@ -13,9 +13,9 @@ from recollect.types import Degraded, Filter, Memory
 
 if TYPE_CHECKING:
     from recollect.store.base import Vector
-    from recollect.store.upkeep import Aging, CapturedRemarks, Reviews, Trash
+    from recollect.store.upkeep import AgingCaptures, CapturedRemarks, Reviews, Trash
 
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 SET_NOTE = """
 INSERT INTO meta VALUES ({own}?, ?)
     ON CONFLICT ({key}key) DO UPDATE SET value = excluded.value"""
@@ -74,7 +74,7 @@ class VaultDatabase(SqlDatabase, Protocol):
     def probes(self) -> dict[str, Callable[[], None]]:
         """Return what the vault depends on, each with a call that raises its error."""
 
-    def retrying(self, action: Callable[[], Done]) -> Done:
+    def retrying(self, action: Callable[[], Result]) -> Result:
         """Return the result of `action`. If the connection was lost and nothing was written, call
         it again, for as long as the settings say."""
 
@@ -133,7 +133,7 @@ class VaultStore(Store, Protocol):
     def candidates(self) -> CapturedRemarks: ...
 
     @property
-    def aging(self) -> Aging: ...
+    def aging(self) -> AgingCaptures: ...
 
     @property
     def trash(self) -> Trash: ...

@@ -24,7 +24,7 @@ from recollect.store.sqlite import keyword
 from recollect.store.sqlite.fts5_index import pooled_bm25
 from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.segments import buffer, merging, packing
-from recollect.store.sqlite.segments.merging import Merger, Size, choose_segments
+from recollect.store.sqlite.segments.merging import Merger, SegmentSize, choose_segments
 from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
@@ -342,12 +342,12 @@ def test_a_reader_sees_one_moment_while_others_merge(tmp_path: Path) -> None:
 
 
 def test_which_segments_are_joined() -> None:
-    def sizes(*live: int) -> dict[int, Size]:
-        return {number: Size(size, size) for number, size in enumerate(live, 1)}
+    def sizes(*live: int) -> dict[int, SegmentSize]:
+        return {number: SegmentSize(size, size) for number, size in enumerate(live, 1)}
 
     assert choose_segments(sizes(100, 9)) == []
-    assert choose_segments({1: Size(9, 9), 2: Size(60, 100)}) == [2]
-    assert choose_segments({1: Size(0, 5)}) == [1]
+    assert choose_segments({1: SegmentSize(9, 9), 2: SegmentSize(60, 100)}) == [2]
+    assert choose_segments({1: SegmentSize(0, 5)}) == [1]
     assert choose_segments(sizes(7, 200, 6, 5)) == [1, 3, 4]
     assert choose_segments(sizes(200, 30, 20)) == [1, 2, 3]
     assert choose_segments(sizes(merging.LARGEST, 10)) == []
@@ -356,13 +356,13 @@ def test_which_segments_are_joined() -> None:
 
 def test_few_segments_stay_and_a_memory_is_written_again_a_few_times() -> None:
     """However many come, a thousand at a time."""
-    sizes: dict[int, Size] = {}
+    sizes: dict[int, SegmentSize] = {}
     written = most = 0
     for number in range(1, 301):
-        sizes[number] = Size(1000, 1000)
+        sizes[number] = SegmentSize(1000, 1000)
         while group := choose_segments(sizes):
             total = sum(sizes.pop(one).live for one in group)
-            sizes[group[0]] = Size(total, total)
+            sizes[group[0]] = SegmentSize(total, total)
             written += total
         most = max(most, len(sizes))
     assert most <= 6

@@ -39,7 +39,7 @@ from recollect.interfaces.cli.selection import (
 )
 from recollect.lifetime import Lifetime
 from recollect.present.sentences import counted, heading_line, visible
-from recollect.store.upkeep import Trashed, trashed_json
+from recollect.store.upkeep import ForgottenMemory, trashed_json
 from recollect.times import minute
 from recollect.types import Filter
 from recollect.vaults.keys import on_terminal
@@ -298,7 +298,9 @@ def trash(args: argparse.Namespace) -> int:
     return 0 if found or args.exit_zero else FOUND_NOTHING
 
 
-def _trash_lines(found: Sequence[Trashed], more: str, now: datetime, when: When) -> Iterator[str]:
+def _trash_lines(
+    found: Sequence[ForgottenMemory], more: str, now: datetime, when: When
+) -> Iterator[str]:
     """Yield three lines for each memory, how to restore it, and how to see more."""
     for each in found:
         yield paint(shorten(heading_line(each.memory), width()), BOLD)

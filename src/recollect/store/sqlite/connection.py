@@ -53,7 +53,7 @@ SQLITE = {
     "in order": "CROSS",  # the planner joins from left to right
 }
 
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 
 
 class Database:
@@ -254,7 +254,7 @@ class Database:
     def probes(self) -> dict[str, Callable[[], None]]:
         return {"database": self.probe}
 
-    def retrying(self, action: Callable[[], Done]) -> Done:
+    def retrying(self, action: Callable[[], Result]) -> Result:
         return action()
 
     @property

@@ -31,7 +31,7 @@ from recollect.store.sqlite.migration import migrate
 from recollect.store.sqlite.vault_files import KeySource
 from recollect.store.sqlite.vocabulary import SqliteVocabulary
 from recollect.store.sqlite.writing import BackgroundMerging, write_many, write_memories
-from recollect.store.upkeep import Aging, CapturedRemarks, Reviews, Trash
+from recollect.store.upkeep import AgingCaptures, CapturedRemarks, Reviews, Trash
 from recollect.store.vault import Finding
 from recollect.times import EPOCH
 from recollect.types import Degraded
@@ -92,7 +92,7 @@ class SqliteStore:
         self.history = SqliteHistory(database, self.memories)
         self.reviews = Reviews(database)
         self.candidates = CapturedRemarks(database)
-        self.aging = Aging(database, self.memories.where)
+        self.aging = AgingCaptures(database, self.memories.where)
         self.trash = Trash(database, self.memories)
         self.kept = threading.local()  # values that callers keep with the vault, by thread
         self.merging = BackgroundMerging(database, lifetime=lifetime)

@@ -27,7 +27,7 @@ from recollect.store.base import (
     NearPassage,
     StoredVector,
     VectorMatch,
-    Waiting,
+    WaitingMemory,
 )
 from recollect.store.memory_rows import stored_id
 from recollect.store.sqlite.connection import Database, as_json_list
@@ -278,7 +278,7 @@ class SqliteVectors:
         size: int | None = None,
         among: Sequence[str] | None = None,
         without: Collection[int] = (),
-    ) -> list[Waiting]:
+    ) -> list[WaitingMemory]:
         with self._database.translate_errors():
             connection = self._database.connection()
             rows = _smallest(connection, identity, limit, among, as_json_list(without))
@@ -288,7 +288,7 @@ class SqliteVectors:
                 fitting = sum(total <= size for total in totals)
                 keys = keys[: max(fitting, 1)]
             texts = _texts(connection, keys)
-        return [Waiting(key, texts[key]) for key in keys if key in texts]
+        return [WaitingMemory(key, texts[key]) for key in keys if key in texts]
 
     def lease(self) -> AbstractContextManager[bool]:
         return exclusive(Path(f"{self._database.path}{LEASE}"))

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from recollect.store.base import Store, Stored, Writing
-from recollect.store.history import Author, Change, Keep, WriteOperation
+from recollect.store.history import Author, Change, HistoryLimit, WriteOperation
 from recollect.types import Memory
 from suites.stores.helpers import Contract
 from suites.stores.samples import (
@@ -175,12 +175,12 @@ class HistoryContract(Contract):
         assert 0 < store.history.size() < size
 
     def test_only_the_newest_versions_are_kept(self) -> None:
-        for keep in (Keep(days=2.5), Keep(versions=3), Keep(size=1)):
+        for keep in (HistoryLimit(days=2.5), HistoryLimit(versions=3), HistoryLimit(size=1)):
             store = self.store()
             for day in range(6):
                 put(store, day, memory("a", text=f"{day} " * 50), memory(f"b{day}"))
             now, ids = NOON + 5 * DAY, [f"b{day}" for day in range(6)]
-            assert not store.history.due(Keep(size=10**9), now)
+            assert not store.history.due(HistoryLimit(size=10**9), now)
             while store.history.due(keep, now):
                 assert 1 <= store.history.compact(keep, now, most=2) <= 2
             numbers = [one.number for one in store.history.of("a")]
@@ -199,7 +199,7 @@ class HistoryContract(Contract):
         with writing(store, 1, "merge", target="b") as write:
             write.forget(write.find(["a"])["a"], NOON + DAY)
         put(store, 2, memory("b"))
-        while store.history.compact(Keep(size=1), NOON + 9 * DAY):
+        while store.history.compact(HistoryLimit(size=1), NOON + 9 * DAY):
             pass
         assert [(one.action, one.target) for one in store.history.of("a")] == [
             ("merge", "b"), ("begin", ""),

@@ -99,7 +99,7 @@ REMOVABLE = """
 TOKEN = "SELECT token, large FROM postings WHERE segment = ? AND words = ? AND token = ?"
 
 
-class Size(NamedTuple):
+class SegmentSize(NamedTuple):
     """The number of live memories of a segment, and of all in it."""
 
     live: int
@@ -184,7 +184,7 @@ class Merger:
             return True
         with self._database.reading() as connection:
             found = self._segments.each(connection, "stemmed")
-        sizes = {one.number: Size(one.rows, len(one.keys)) for one in found}
+        sizes = {one.number: SegmentSize(one.rows, len(one.keys)) for one in found}
         group = choose_segments(sizes)
         if not group or (briefly and sum(sizes[number].live for number in group) > 2 * at_once):
             return False
@@ -292,7 +292,7 @@ class Merger:
         return int(str(free))
 
 
-def choose_segments(sizes: Mapping[int, Size]) -> list[int]:
+def choose_segments(sizes: Mapping[int, SegmentSize]) -> list[int]:
     """Return the segments to join: one with many dead memories, or as many of the smallest as
     pay."""
     for number, size in sizes.items():
