@@ -39,14 +39,14 @@ def opinions(
     words = normalise(query)
     if not words:
         return {}
-    near = log.near(identity, vector, likeness.related)
+    near = log.find_near(identity, vector, likeness.related)
     alike = {other: likeness.between(words, other, cosine) for other, cosine in near.items()}
     alike = {words: 1.0} | {other: value for other, value in alike.items() if value > 0}
     nearest = sorted(
         alike, key=lambda other: (other != words, -alike[other], -(near.get(other) or 0), other)
     )
     by_memory: dict[str, list[Verdict]] = {}
-    for verdict in log.on(nearest[:MOST_QUERIES]):
+    for verdict in log.find_verdicts(nearest[:MOST_QUERIES]):
         by_memory.setdefault(verdict.memory_id, []).append(verdict)
     order = {other: place for place, other in enumerate(nearest)}
     return {

@@ -316,7 +316,7 @@ def unjudged(engine: Recollect) -> Iterator[None]:
     """Nothing is said of any result of the query, neither before nor after."""
 
     def take_back() -> None:
-        ids = {event.memory_id for event in engine.store.feedback.every()}
+        ids = {event.memory_id for event in engine.store.feedback.list_all()}
         for id in engine.feedback_on(WORDS, sorted(ids)):
             engine.feedback(WORDS, id, undo=True)
 

@@ -42,8 +42,8 @@ def state(memory: Recollect) -> object:
     ids = memory.store.memories.ids(forgotten=True)
     return (
         memory.store.memories.find(ids).keys(),
-        [memory.store.history.of(id) for id in ids],
-        memory.store.feedback.every(),
+        [memory.store.history.versions(id) for id in ids],
+        memory.store.feedback.list_all(),
         memory.store.feedback.questions(),
         [(one.path, one.project) for one in memory.folders()],
         memory.store.usage.totals(),

@@ -124,7 +124,7 @@ def test_a_vault_moves_whole(batch: list[Memory], data: st.DataObject) -> None:
                 moment = data.draw(st.sampled_from([datetime(2026, 1, 1, tzinfo=UTC)]) | MOMENTS)
                 first.session.store.feedback.add(query, memory.id, accepted, moment)
         lines = [stored_line(item) for item in first.export_all()]
-        events = len(first.session.store.feedback.every())
+        events = len(first.session.store.feedback.list_all())
         done = second.import_lines(raw_lines(lines), redact=False)
         assert done == (len(batch), 0, 0, [], {}, events)
         assert [stored_line(item) for item in second.export_all()] == lines

@@ -66,7 +66,7 @@ def run_import(path: Path, raw: list[bytes], **options: Any) -> tuple[Imported, 
         words = {"ship3", "ship5", "ship9", "ship39", "lighthouse", "café_8", "redacted"}
         return done, {
             "stored": {id: one[1:] for id, one in memory.store.memories.find(found).items()},
-            "feedback": memory.store.feedback.every(),
+            "feedback": memory.store.feedback.list_all(),
             "frequencies": memory.store.vocabulary.frequencies(words),
             "found": {
                 word: {one.id for one in memory.search(word, recipe="router").results}

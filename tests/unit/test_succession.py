@@ -217,7 +217,7 @@ def test_a_merge_is_one_write_and_all_or_nothing(twins: Recollect) -> None:
         twins.merge(["a", "b", "nothing"])
     assert len(twins.show(["a", "b"])) == 2
     twins.merge(["a", "b"])
-    last = [twins.store.history.of(id)[0] for id in ("a", "b")]
+    last = [twins.store.history.versions(id)[0] for id in ("a", "b")]
     assert {(each.action, each.target) for each in last} == {("merge", "a")}
     assert last[0].write == last[1].write
 

@@ -128,7 +128,7 @@ def export(session: Session) -> Iterator[Memory]:
 def export_all(session: Session) -> Iterator[Stored | FeedbackEvent]:
     """Yield every memory, forgotten ones last, then all feedback."""
     yield from _read_batches(session, session.store.memories.ids(forgotten=True))
-    yield from session.store.feedback.every()
+    yield from session.store.feedback.list_all()
 
 
 @operation(SEARCH, DELETE)
@@ -267,7 +267,7 @@ def dates(session: Session, filter: Filter = EVERYTHING, *, as_of: datetime | No
 def usage(session: Session, ids: Sequence[str]) -> dict[str, Use]:
     """Return how often each memory was returned, opened and accepted. Memories without any use, or
     in another vault, are left out."""
-    return session.store.usage.of(check_ids(ids)) if session.settings.usage.keep else {}
+    return session.store.usage.find(check_ids(ids)) if session.settings.usage.keep else {}
 
 
 @operation(SEARCH)

@@ -57,7 +57,7 @@ def feedback(
     check_ids([id])
     was = any(
         verdict.memory_id == id and verdict.accepted
-        for verdict in session.store.feedback.on([words])
+        for verdict in session.store.feedback.find_verdicts([words])
     )
     if undo:
         if not session.store.feedback.take_back(words, id, accept):
@@ -99,7 +99,7 @@ def feedback_on(session: Session, query: str, ids: Sequence[str]) -> dict[str, b
     if not session.store.feedback.state().given:
         return {}
     words = normalise(read_query_fields(session, session.redaction.redact_query(query)).text)
-    verdicts = session.store.feedback.on([words])
+    verdicts = session.store.feedback.find_verdicts([words])
     wanted = set(check_ids(ids))
     return {
         verdict.memory_id: verdict.accepted for verdict in verdicts if verdict.memory_id in wanted
@@ -111,9 +111,9 @@ def judgements(session: Session) -> dict[str, dict[str, bool]]:
     """Return the questions that have an accepted result, newest first, each with its memories and
     whether they are accepted."""
     log = session.store.feedback
-    asked = {normalise(event.query): event.query for event in reversed(log.every())}
+    asked = {normalise(event.query): event.query for event in reversed(log.list_all())}
     found: dict[str, dict[str, bool]] = {words: {} for words in asked}
-    for verdict in log.on([*asked]):
+    for verdict in log.find_verdicts([*asked]):
         found[verdict.words][verdict.memory_id] = verdict.accepted
     return {asked[words]: verdicts for words, verdicts in found.items() if any(verdicts.values())}
 
@@ -128,7 +128,7 @@ class ReplayedQuestion:
     them are accepted."""
 
     def __init__(self, session: Session, recipe: Recipe, query: str) -> None:
-        verdicts = session.store.feedback.on([normalise(query)])
+        verdicts = session.store.feedback.find_verdicts([normalise(query)])
         search = prepare_search(session, query, limit=REPLAYED).search
         found = search_vault(session, recipe, search)
         self._accepted = {verdict.memory_id for verdict in verdicts if verdict.accepted}

@@ -102,7 +102,7 @@ def history(session: Session, id: Annotated[str, about("the memory")]) -> list[V
     """List the versions of a memory, newest first. Those of a forgotten memory need the right to
     restore it."""
     check_ids([id])
-    versions = session.store.history.of(id)
+    versions = session.store.history.versions(id)
     if not versions:
         other = session.find_elsewhere(id)
         if other is not None:
@@ -146,7 +146,7 @@ def redo(session: Session, *, agree: Agree | None = None) -> Undone:
     Raises Changed, and changes nothing, where a memory was changed since."""
     for undone in session.store.history.operations(session.user, MOST_OPERATIONS, undone=True):
         if steps := _undo_steps_of(session, undone):
-            versions = session.store.history.of(steps[0].id)
+            versions = session.store.history.versions(steps[0].id)
             first = next((one for one in versions if one.operation == undone.undoes), None)
             if first is None:  # only a part of an operation was undone
                 return _apply_steps(session, steps, undone.action, undone.at, None, agree, "redo")
@@ -185,7 +185,7 @@ def _undo_memory(
     if undone.write == 0:
         raise NotFound(f"There is nothing to undo: no earlier version of {id!r} is kept.")
     before = versions[last + 1] if last + 1 < len(versions) else None
-    alone = session.store.history.alone(undone.operation)
+    alone = session.store.history.changed_one(undone.operation)
     return _apply_steps(
         session, [_Step(id, newest, before)], undone.action, undone.at,
         undone.operation if alone else None, agree,
@@ -223,7 +223,7 @@ def _version_by_number(versions: Sequence[Version], number: int) -> Version:
 def _undo_step(session: Session, operation: PastOperation, id: str) -> _Step:
     """Return the step that undoes an operation for a memory; raise Changed if it was changed
     since."""
-    versions = session.store.history.of(id)
+    versions = session.store.history.versions(id)
     own = [index for index, each in enumerate(versions) if each.operation == operation.number]
     back_to = versions[own[-1] + 1] if own[-1] + 1 < len(versions) else None
     step = _Step(id, versions[0], back_to)

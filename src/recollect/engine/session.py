@@ -251,7 +251,7 @@ class Session(Struct, frozen=True, kw_only=True, eq=False):
                 pass
 
         with suppress(Interrupted):  # the write itself is done
-            if store.history.due(keep, self.clock()):
+            if store.history.is_due(keep, self.clock()):
                 self.tasks.run(compact)
 
     def wrote(self, action: str, ids: Sequence[str] | None = None, count: int = 1) -> None:

@@ -265,7 +265,7 @@ class Used(Signal, frozen=True, tag="used", kw_only=True):
     family = "trust"
 
     def values(self, context: SearchContext, ids: Sequence[str]) -> Mapping[str, SignalValue]:
-        found = context.store.usage.of(ids) if self.weight else {}  # off: nothing is read
+        found = context.store.usage.find(ids) if self.weight else {}  # off: nothing is read
         return {id: SignalValue(usefulness(use), _how(use)) for id, use in found.items()}
 
 

@@ -156,7 +156,7 @@ class StoredFeedback:
     def _after_removal(self, connection: Any) -> None:
         """Do what else the store needs after feedback was removed."""
 
-    def every(self) -> list[FeedbackEvent]:
+    def list_all(self) -> list[FeedbackEvent]:
         """Return all feedback, oldest first."""
         return events_of(self._rows(EVERY))
 
@@ -202,7 +202,7 @@ class StoredFeedback:
     def embed(self, identity: str, vectors: Mapping[str, Vector]) -> None:
         """Keep the vectors of queries, by their words."""
 
-    def on(self, words: Sequence[str]) -> list[Verdict]:
+    def find_verdicts(self, words: Sequence[str]) -> list[Verdict]:
         standing = {
             (row.words, row.of): Verdict(row.words, row.query, row.of, row.accepted)
             for row in self._standing(words)
@@ -220,7 +220,7 @@ class StoredFeedback:
             for words, query, id, accepted in rows
         ]
 
-    def near(
+    def find_near(
         self, identity: str | None, vector: Vector | None, least: float
     ) -> dict[str, float | None]:
         """Return the words of the queries with feedback whose cosine is at least `least`, with the
@@ -340,7 +340,7 @@ class StoredUsage:
             self._pending += [(4 * key + number, moment) for key in keys]
         return keys
 
-    def of(self, ids: Sequence[str]) -> dict[str, Use]:
+    def find(self, ids: Sequence[str]) -> dict[str, Use]:
         """Return the use of each of these live memories that was ever used."""
         found, waiting = {}, sum_records(self._waiting())
         for id, key, *stored in self._read.rows(self._read.sql(READ), self._read.among(ids)):

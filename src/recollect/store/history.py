@@ -188,7 +188,7 @@ def find_merges_until(history: StoredHistory, ids: Iterable[str], then: datetime
         kept, seen = id, set[str]()
         while kept not in seen:
             seen.add(kept)
-            past = (one for one in history.of(kept) if one.at <= then)
+            past = (one for one in history.versions(kept) if one.at <= then)
             last = next(past, None)
             if last is not None and last.action == "merge" and last.forgotten_at is not None:
                 kept = last.target
@@ -270,7 +270,7 @@ class StoredHistory:
         self._database, self._memories = database, memories
         self._rows, self._sql = database.rows, database.sql
 
-    def of(self, id: str) -> list[Version]:
+    def versions(self, id: str) -> list[Version]:
         """Return a memory's versions, live or forgotten, newest first; none if unknown."""
         with self._database.reading():
             if not (found := self._memories.find([id])):
@@ -325,7 +325,7 @@ class StoredHistory:
     def _ids(self, operation: int) -> tuple[str, ...]:
         return tuple([id for (id,) in self._rows(self._sql(IDS), operation, operation)])
 
-    def alone(self, operation: int) -> bool:
+    def changed_one(self, operation: int) -> bool:
         """Return True if an operation changed exactly one memory."""
         return len(self._rows(self._sql(f"{IDS} LIMIT 2"), operation, operation)) == 1
 
@@ -333,7 +333,7 @@ class StoredHistory:
         """Return the approximate number of bytes that versions take."""
         return int(self._rows(self.NOW)[0][0])
 
-    def due(self, keep: HistoryLimit, now: datetime, *, whole: bool = False) -> bool:
+    def is_due(self, keep: HistoryLimit, now: datetime, *, whole: bool = False) -> bool:
         """Return True if there are versions to remove. A limit by number looks only at memories
         changed lately, or at the `whole` vault."""
         return bool(self._removable(keep, now, 1, whole=whole))
@@ -341,8 +341,8 @@ class StoredHistory:
     def compact(
         self, keep: HistoryLimit, now: datetime, *, whole: bool = False, most: int = MOST_REMOVED
     ) -> int:
-        """Remove up to `most` versions, oldest first; return how many. `whole`: see `due`."""
-        if self._database.frozen or not self.due(keep, now, whole=whole):
+        """Remove up to `most` versions, oldest first; return how many. `whole`: see `is_due`."""
+        if self._database.frozen or not self.is_due(keep, now, whole=whole):
             return 0
         with self._database.writing() as connection:
             rows = self._removable(keep, now, most, whole=whole)

@@ -538,7 +538,7 @@ def test_feedback_on_a_query_with_a_secret_is_found_again(vault: Recollect) -> N
     query = f"deploy with {GITHUB}"
     vault.feedback(query, "a", accept=True)
     assert vault.feedback_on(query, ["a"]) == {"a": True}
-    [said] = vault.store.feedback.every()
+    [said] = vault.store.feedback.list_all()
     assert (said.query, said.memory_id) == ("deploy with [redacted: github token]", "a")
 
 

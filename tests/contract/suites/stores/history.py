@@ -66,7 +66,7 @@ class HistoryContract(Contract):
             write.replace(write.find(["a"])["a"], second)
         with writing(store, 2, "forget", Author("page", automatic=True)) as write:
             write.forget(write.find(["a"])["a"], NOON + 2 * DAY)
-        forgotten, edited, made = self.store().history.of("a")
+        forgotten, edited, made = self.store().history.versions("a")
         assert [one.number for one in (made, edited, forgotten)] == [1, 2, 3]
         assert [one.at for one in (made, edited, forgotten)] == [NOON, NOON + DAY, NOON + 2 * DAY]
         assert [one.memory for one in (made, edited, forgotten)] == [first, second, second]
@@ -77,7 +77,7 @@ class HistoryContract(Contract):
         assert made.changed == ()
         assert (forgotten.changed, forgotten.forgotten_at) == (("forgotten_at",), NOON + 2 * DAY)
         assert forgotten.author == Author("page", automatic=True)
-        assert store.history.of("unknown") == []
+        assert store.history.versions("unknown") == []
 
     def test_every_moment_can_be_read_back(self) -> None:
         """Odd texts, every field, several memories a write, one memory several times."""
@@ -131,7 +131,7 @@ class HistoryContract(Contract):
             pass
         with writing(store, 3):
             pass
-        assert [one.number for one in store.history.of("a")] == [1]
+        assert [one.number for one in store.history.versions("a")] == [1]
         assert store.history.last_write(NOON + 9 * DAY) == store.history.last_write(NOON)
 
     def test_history_begins_with_the_first_write(self) -> None:
@@ -166,8 +166,8 @@ class HistoryContract(Contract):
         size = store.history.size()
         with writing(store, 3, "purge") as write:
             write.purge(write.find(["a"])["a"])
-        assert store.history.of("a") == []
-        assert [one.target for one in store.history.of("b")] == ["", ""]
+        assert store.history.versions("a") == []
+        assert [one.target for one in store.history.versions("b")] == ["", ""]
         assert [*states(store, 1)] == ["b"]
         assert [one.at for one in store.history.operations("ann", PLENTY)] == [
             NOON + 2 * DAY, NOON,
@@ -180,14 +180,14 @@ class HistoryContract(Contract):
             for day in range(6):
                 put(store, day, memory("a", text=f"{day} " * 50), memory(f"b{day}"))
             now, ids = NOON + 5 * DAY, [f"b{day}" for day in range(6)]
-            assert not store.history.due(HistoryLimit(size=10**9), now)
-            while store.history.due(keep, now):
+            assert not store.history.is_due(HistoryLimit(size=10**9), now)
+            while store.history.is_due(keep, now):
                 assert 1 <= store.history.compact(keep, now, most=2) <= 2
-            numbers = [one.number for one in store.history.of("a")]
+            numbers = [one.number for one in store.history.versions("a")]
             assert numbers == ([1] if keep.size else [6, 5, 4, 3]), keep
             begins = store.history.begins()
             assert begins == NOON + (5 if keep.size else 2) * DAY
-            assert [one.memory.id for id in ids for one in store.history.of(id)] == ids
+            assert [one.memory.id for id in ids for one in store.history.versions(id)] == ids
             assert len(states(store, 2 if keep.size is None else 5)) >= 4
             with writing(store, 6, "purge") as write:
                 for stored in write.find(["a", *ids]).values():
@@ -201,6 +201,6 @@ class HistoryContract(Contract):
         put(store, 2, memory("b"))
         while store.history.compact(HistoryLimit(size=1), NOON + 9 * DAY):
             pass
-        assert [(one.action, one.target) for one in store.history.of("a")] == [
+        assert [(one.action, one.target) for one in store.history.versions("a")] == [
             ("merge", "b"), ("begin", ""),
         ]  # fmt: skip

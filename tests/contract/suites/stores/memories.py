@@ -231,9 +231,9 @@ class MemoriesContract(Contract):
         other.feedback.add("anchor", "b", False, NOON)
         words, asked = "where is the anchor", "where is the anchor?"
         right, wrong = Verdict(words, asked, "a", True), Verdict("anchor", "anchor", "b", False)
-        assert store.feedback.on([words]) == [right]
-        assert sorted(store.feedback.on(["anchor", words, "sail"])) == [wrong, right]
-        assert store.feedback.on([]) == []
+        assert store.feedback.find_verdicts([words]) == [right]
+        assert sorted(store.feedback.find_verdicts(["anchor", words, "sail"])) == [wrong, right]
+        assert store.feedback.find_verdicts([]) == []
         assert store.feedback.count_standing() == other.feedback.count_standing() == (1, 1)
 
     def test_feedback_is_taken_back_whole(self) -> None:
@@ -245,7 +245,7 @@ class MemoriesContract(Contract):
         assert not store.feedback.take_back("sail", "a")
         assert store.feedback.take_back("anchor", "a", accepted=False)
         assert not store.feedback.take_back("anchor", "a")
-        assert store.feedback.on(["anchor"]) == [Verdict("anchor", "anchor", "b", True)]
+        assert store.feedback.find_verdicts(["anchor"]) == [Verdict("anchor", "anchor", "b", True)]
 
     def test_queries_of_feedback_are_found_by_their_vectors(self) -> None:
         """Queries without a vector of the model come without a cosine. Taking back the last
@@ -256,13 +256,13 @@ class MemoriesContract(Contract):
         assert other.feedback.list_unembedded("m", 2) == {"south": "south", "east": "east"}
         store.feedback.embed("m", {"north": axis(0), "east": axis(1)})
         assert other.feedback.list_unembedded("m", 9) == {"south": "south"}
-        near = other.feedback.near("m", axis(0), 0.5)
+        near = other.feedback.find_near("m", axis(0), 0.5)
         assert near == {"south": None, "north": pytest.approx(1.0, abs=1e-3)}
         nothing = dict.fromkeys(("north", "east", "south"))
-        assert store.feedback.near("else", axis(0), 0.5) == nothing
-        assert store.feedback.near(None, None, 0.5) == nothing
+        assert store.feedback.find_near("else", axis(0), 0.5) == nothing
+        assert store.feedback.find_near(None, None, 0.5) == nothing
         store.feedback.take_back("north", "a")
-        assert other.feedback.near("m", axis(0), -1.0) == {
+        assert other.feedback.find_near("m", axis(0), -1.0) == {
             "south": None, "east": pytest.approx(0.0, abs=1e-3),
         }  # fmt: skip
 
@@ -303,7 +303,7 @@ class MemoriesContract(Contract):
         for added in (3, 0):
             with store.writing(CHANGE) as write:
                 assert write.complete_feedback(events) == added
-            assert store.feedback.every() == [event, others[0], event, others[1]]
+            assert store.feedback.list_all() == [event, others[0], event, others[1]]
 
 
 def _place(one: Memory) -> Place:
