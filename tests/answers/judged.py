@@ -24,13 +24,13 @@ def questions(file: Path) -> list[dict[str, Any]]:
 
 
 def is_right(question: dict[str, Any], response: Response) -> bool:
-    """Whether the response has everything that the question wants."""
+    """Return True if the response has everything that the question wants."""
     verdict = question.get("evidence", response.evidence)
     return is_in_order(question, response) and response.evidence == verdict
 
 
 def is_in_order(question: dict[str, Any], response: Response) -> bool:
-    """Whether the results are what the question wants, whatever the verdict."""
+    """Return True if the results are those that the question wants, whatever the verdict."""
     ids = [result.id for result in response]
     first = question.get("first", ids[:1])
     listed = question.get("all", [])

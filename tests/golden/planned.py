@@ -47,7 +47,7 @@ class PlannedServer(ModelServer):
         self.planned |= {title: at_cosine(cosine) for title, cosine in cosines.items()}
 
     def asked_to_embed(self, text: str) -> int:
-        """How often this text, alone, was sent to be embedded: once for each search that did."""
+        """Return the number of requests to embed this text alone: one for each search that did."""
         return sum(request.body == {**request.body, "input": [text]} for request in self.embeds())
 
     def embeds(self) -> list[Recorded]:
@@ -76,8 +76,8 @@ class PlannedServer(ModelServer):
 def fts5_scores(
     memory: Recollect, expression: str, weights: Mapping[str, float]
 ) -> dict[str, float]:
-    """What SQLite's own bm25() says of the vault's memories, best first, ties by id; a column
-    without a weight has none."""
+    """Return SQLite's own bm25() of the vault's memories, best first, ties by id; a column without
+    a weight has none."""
     columns = COLUMNS["stemmed"]
     connection = apsw.Connection(":memory:")
     named = ", ".join(columns)
@@ -95,7 +95,7 @@ def fts5_scores(
 
 
 def stored_dimensions(memory: Recollect, id: str) -> int:
-    """How many numbers the vector of a memory has in the vault."""
+    """Return the length of a memory's vector in the vault."""
     [stored] = memory.store.vectors.read_vectors(memory.models.embedder().identity, [id])[id]
     return len(stored.vector)
 

@@ -286,7 +286,7 @@ def test_a_quoted_phrase_is_meant_in_order(ask: Ask, query: str) -> None:
     ],
 )
 def test_a_name_is_a_rare_word_and_is_found(ask: Ask, wanted: str, query: str, within: int) -> None:
-    """Where others say more about the printer, Okonkwo is still among the first three."""
+    """Others say more about the printer, but Okonkwo is still among the first three."""
     check_first(ask(traps.NAMES, query), wanted, within)
 
 
@@ -435,7 +435,7 @@ def test_a_rare_term_comes_first_among_many_that_are_near(ask: Ask, query: str) 
     ],
 )
 def test_a_rare_term_in_a_long_question_is_in_the_pool(ask: Ask, query: str) -> None:
-    """The cat stands in no list of its own but that of exact things; the pool of 50 is full."""
+    """Only the list of exact terms has the cat; the pool of 50 is full."""
     response = ask(NEAR, query, limit=300)
     assert "cat" in ids(response)
     assert ask(NEAR, query).counts["exact"] == 1
@@ -585,7 +585,7 @@ def test_facts_that_differ_in_a_number_a_name_or_a_not_stay_apart(ask: Ask) -> N
 
 
 def test_twins_are_not_said_to_be_replaced(ask: Ask) -> None:
-    """What is shown as the same is not shown a second time as something older."""
+    """A memory shown as the same is not shown again as an older one."""
     response = ask(TWINS, "when is the build server restarted?", limit=50)
     [newest] = [one for one in response if one.id == "newest"]
     same = {one.id for one in newest.same}
@@ -652,7 +652,7 @@ class Reads:
 
 
 class Slow(Reads):
-    """Reads so many at once, and then waits until the test is over."""
+    """Reads this many at once, then waits until the test is over."""
 
     def __init__(self, reads: int = 0) -> None:
         super().__init__({})
@@ -742,8 +742,8 @@ def test_the_second_opinion_moves_and_does_not_order(
     models: ActiveModels, unread: Response, tmp_path: Path
 ) -> None:
     """`weight · (clip(logit, floor, bound) − floor)`: 1 has the logit 10, 0 the floor, 0.5 has 0.
-    What stands too far behind to be exchanged is not read, and gets as much as the worst that is.
-    The reranker puts the best answer last of those it reads; it stays above the others."""
+    Candidates too far away to be exchanged are not read, and count as the worst that is. The
+    reranker puts the best answer last of those it reads; it stays above the others."""
     says = dict.fromkeys(LOGIN.values(), 0.5) | {LOGIN["fair"]: 1.0, LOGIN["best"]: 0.0}
     weight = 0.1
     response = search_with(tmp_path, models, Reads(says), QUESTION, weight=weight)

@@ -477,8 +477,8 @@ def test_without_a_reranker_nothing_is_verified_and_the_response_says_why(tmp_pa
 
 
 def test_a_reranker_that_fails_halfway_keeps_what_it_said(tmp_path: Path) -> None:
-    """Eight are read at a time. The first eight are scored, then the server breaks: the rest stands
-    below in its fused order, preferences lifted as they were, and is neither floored nor dropped.
+    """Eight are read at a time. The first eight are scored, then the server breaks: the rest goes
+    below in its fused order, with preferences lifted as before, and is neither floored nor dropped.
     A score of 0 among the eight must not flatten that order."""
     with PlannedServer() as server:
         titles = [f"note {n:03}" for n in range(20)]

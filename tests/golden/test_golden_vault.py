@@ -184,7 +184,7 @@ def bm25(query: Sequence[str], memories: Sequence[Memory]) -> dict[str, float]:
 
 
 def lake_memories() -> list[dict[str, Any]]:
-    """Ninety notes on lakes; `frog` stands in 40 of them, in different fields, and `newt` in 12.
+    """Return ninety notes on lakes; `frog` is in 40 of them, in different fields, and `newt` in 12.
     The words of `why` and `project` count for the length of a row and for nothing else."""
     made: list[dict[str, Any]] = []
     for n in range(90):
@@ -642,8 +642,8 @@ def test_memories_are_embedded_in_hundreds_from_title_text_and_context(tmp_path:
 
 
 def test_sessions_are_searched_apart_and_score_a_half(tmp_path: Path) -> None:
-    """The session holds every word of the query in its title and would win on words. It is
-    searched apart, scores 0.5 and stands where 0.5 stands."""
+    """The session has every word of the query in its title and would win on words. It is searched
+    apart, scores 0.5 and is ranked by that."""
     memories = [
         {"id": "chat", "title": "rotate signing keys", "kind": "session", "severity": "critical"},
         {"id": "rule", "title": "rotate signing keys", "severity": "critical", "domain": "auth"},

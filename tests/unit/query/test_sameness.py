@@ -8,7 +8,7 @@ from recollect.query.sameness import REVERSING, TURNING, same_in_order, split_wo
 
 TWELVE = "Harbor ships parcels every Friday morning once Anna and Tom tested login, search, mail"
 
-# Two facts that share nearly every word; whoever takes one for the other loses it.
+# Two facts that share nearly every word, and must both be kept.
 DIFFERENT = {
     "an order": ("Postgres replaced MySQL", "MySQL replaced Postgres"),
     "a direction": ("Send invoices to Anna from Bob", "Send invoices from Anna to Bob"),

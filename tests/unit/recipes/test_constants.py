@@ -70,7 +70,7 @@ def beyond(one: Constant) -> list[float]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_bounds_are_those_of_the_check(name: str) -> None:
-    """What a slider offers is accepted at both ends, and nothing beyond them."""
+    """Both ends of a slider are accepted, and nothing beyond."""
     listed = constants(BUILT_IN[name])
     assert listed
     for one in listed:

@@ -111,7 +111,7 @@ def test_the_only_holder_of_another_term_does_not_make_room(search_at: Search) -
         ("printer paper", 1, ("near-0", "code")),  # nothing is exact
         ("E1234", 3, ("near-0", "near-1", "code")),  # all are returned
         ("E1234", 2, ("near-0", "code", "near-1")),  # it is there already
-        ("E9999", 2, ("near-0", "near-1", "code")),  # nobody holds it
+        ("E9999", 2, ("near-0", "near-1", "code")),  # in no memory
         ("", 2, ("near-0", "near-1", "code")),
         ("E1234", 2, ()),
     ],

@@ -186,7 +186,7 @@ class PlannedMemory:
 
 
 class PlannedPlaces:
-    """Which memory is which part; what was asked for is remembered."""
+    """Places of the parts of files; remembers the requests."""
 
     def __init__(self, places: Mapping[str, ChunkPlace]) -> None:
         self._places = places
@@ -301,7 +301,7 @@ def test_earlier_drops_are_still_counted() -> None:
 
 
 def test_more_hits_than_the_limit_are_read() -> None:
-    """What joins others makes room; what stands far below is not asked for."""
+    """Joined chunks make room for later hits; hits far below are not read."""
     for limit, looked_at in ((1, 50), (20, 100)):
         at = PlannedAt(limit)
         ids = [f"a{2 * n + 1}" for n in range(looked_at - 1)]
