@@ -192,7 +192,7 @@ class SearchContext:
     @cached_property
     def embedder(self) -> Embedder:
         """The model of the vault's vectors, the same for the whole search even if it is switched
-        meanwhile. Raises ProviderError if there is none."""
+        meanwhile. Raises ProviderError without one."""
         return self.models.embedder()
 
     # Results of the channels

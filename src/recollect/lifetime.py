@@ -14,7 +14,7 @@ Task = Callable[[Callable[[], bool]], None]
 
 
 class Lifetime(Enum):
-    """How long a process will use a vault."""
+    """The time for which a process will use a vault."""
 
     ONCE = "once"  # a command: it embeds what it saved, and prepares nothing for later
     LIBRARY = "library"  # a program: tasks run at once, and only vectors are made in a thread

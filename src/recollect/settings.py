@@ -221,7 +221,7 @@ class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HistorySettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much history is kept."""
+    """The history. `keep`: its age, its versions for each memory, or its size."""
 
     keep: Kept = "512 MB"
 

@@ -396,7 +396,7 @@ class Hit(Struct, frozen=True, gc=False):
 
 
 class Judgement(NamedTuple):
-    """How sure a recipe is that the results answer the query, 0…1, and that in a word."""
+    """The confidence of a recipe that the results answer the query, 0…1, and that in a word."""
 
     confidence: float
     evidence: Evidence
@@ -463,8 +463,8 @@ def ranked(hits: Iterable[Hit], dropped: dict[str, int] | None = None) -> Rankin
 
 
 class Reach(Struct, frozen=True, omit_defaults=True):
-    """How many candidates a reranker read in time. `deadline_ms`: the search's deadline; None if
-    the time limit of the settings was shorter."""
+    """The number of candidates that a reranker read in time, and of all. `deadline_ms`: the
+    search's deadline; None if the time limit of the settings was shorter."""
 
     read: int
     candidates: int

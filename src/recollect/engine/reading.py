@@ -130,7 +130,7 @@ class MissingMemory(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What happened to the memory, or which ids may be meant."""
+        """A sentence about the forgotten memory, or with the ids that may be meant."""
         if (gone := self.forgotten) is not None:
             by = f" by {gone.by}" if gone.by else ""
             why = "" if gone.why == "forgotten" else f": {gone.why}"

@@ -104,7 +104,7 @@ def find_secret_items(session: Session) -> Iterator[Found]:
 
 
 class SecretScan(msgspec.Struct):
-    """How far the scan for secrets came: up to this key, at this time, with these rules; and the
+    """The progress of the scan for secrets: up to this key, at this time, with these rules; and the
     ids of memories with secrets."""
 
     rules: str = ""

@@ -15,7 +15,7 @@ GROUP = "recollect.pickers"
 
 
 class PickerText(Protocol):
-    """How the command shows a memory."""
+    """The texts with which the command shows a memory."""
 
     def row(self, memory: Memory, columns: int, now: datetime | None) -> str:
         """Return a memory as one line of a list, `columns` wide."""

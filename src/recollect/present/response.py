@@ -323,10 +323,10 @@ def result_json(result: Result, explain: bool, whole: bool) -> dict[str, Any]:
         shown["memory"] = memory_json(result.memory)
     for name in ("same", "replaces", "seems_to_replace"):
         if others := getattr(result, name):
-            shown[name] = [_dated(memory) for memory in others]
+            shown[name] = [_memory_date(memory) for memory in others]
     for name in ("superseded_by", "seems_replaced_by"):
         if newer := getattr(result, name):
-            shown[name] = _dated(newer)
+            shown[name] = _memory_date(newer)
     if result.validity.startswith("expired"):
         shown["expired"] = True
     if result.file is not None:
@@ -353,7 +353,7 @@ def _fields(result: Result) -> dict[str, Any]:
     }
 
 
-def _dated(memory: Memory) -> dict[str, str]:
+def _memory_date(memory: Memory) -> dict[str, str]:
     return {"id": memory.id, "updated_at": iso(memory.updated_at)}
 
 

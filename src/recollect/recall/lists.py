@@ -65,8 +65,8 @@ class Topic(Channel, frozen=True, tag="topic"):
 
 
 class Accepted(Channel, frozen=True, tag="accepted"):
-    """The memories that were accepted for the same question and pass the filter. It takes no part
-    if there are none."""
+    """The memories that were accepted for the same question and pass the filter. Without any it
+    takes no part."""
 
     about = "accepted for this question"
     family = "rarity"
