@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections import Counter
 from math import inf, nextafter, ulp
 
 from msgspec import structs
@@ -100,9 +100,21 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
             return ranking
         if not context.understanding.exact_terms:
             return ranking
+        terms = {id: context.exact_terms(id) for id in ranking.ids}
         shown = ranking.hits[:limit]
-        lifted = self._hits_to_lift(ranking, context)[: max(1, int(self.share * limit))]
-        sole = self._sole_holders(shown, context)
+        held = Counter(term for hit in shown for term in terms[hit.memory_id])
+        sole = {
+            hit.memory_id
+            for hit in shown
+            if any(held[term] == 1 for term in terms[hit.memory_id])  # in no other result
+        }
+        covered = {*held}
+        lifted: list[Hit] = []
+        for hit in ranking.hits[limit:]:
+            if not covered.issuperset(terms[hit.memory_id]):
+                covered.update(terms[hit.memory_id])
+                lifted.append(hit)
+        del lifted[max(1, int(self.share * limit)) :]
         place, room = len(shown), 0
         while room < len(lifted) and place > 1:
             place -= 1
@@ -111,11 +123,11 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
             return ranking
         # Hits above the place stay; below it, sole holders of a term are raised too.
         risen = [hit for hit in shown[place:] if hit.memory_id in sole] + lifted[:room]
-        above = {term for hit in shown[:place] for term in context.exact_terms(hit.memory_id)}
+        above = {term for hit in shown[:place] for term in terms[hit.memory_id]}
         raised: dict[str, Hit] = {}
         score = shown[place].score
         for hit in reversed(risen):
-            new = [term for term in context.exact_terms(hit.memory_id) if term not in above]
+            new = [term for term in terms[hit.memory_id] if term not in above]
             how = f"holds {', '.join(new)}, which nothing above holds"
             raised[hit.memory_id] = self._raise(hit, score, how)
             score = raised[hit.memory_id].score
@@ -124,26 +136,6 @@ class ExactFloor(Stage, frozen=True, tag="exact_floor"):
                 raised[hit.memory_id] = self._raise(hit, score, "stays above what is lifted")
                 score = raised[hit.memory_id].score
         return ranking.with_hits(raised.get(hit.memory_id, hit) for hit in ranking)
-
-    def _sole_holders(self, shown: Sequence[Hit], context: SearchContext) -> set[str]:
-        """Return the memories of the answer that alone hold one of the terms."""
-        holders: dict[str, list[str]] = {}
-        for hit in shown:
-            for term in context.exact_terms(hit.memory_id):
-                holders.setdefault(term, []).append(hit.memory_id)
-        return {ids[0] for ids in holders.values() if len(ids) == 1}
-
-    def _hits_to_lift(self, ranking: Ranking, context: SearchContext) -> list[Hit]:
-        """Return the best hit for each term that is not in the answer, without repeats."""
-        shown, rest = ranking.hits[: context.limit], ranking.hits[context.limit :]
-        covered = {term for hit in shown for term in context.exact_terms(hit.memory_id)}
-        lifted: list[Hit] = []
-        for hit in rest:
-            new = [term for term in context.exact_terms(hit.memory_id) if term not in covered]
-            if new:
-                covered.update(new)
-                lifted.append(hit)
-        return lifted
 
     def _raise(self, hit: Hit, score: float, how: str) -> Hit:
         """Return the hit just above this score; the difference becomes a part of its sum."""
