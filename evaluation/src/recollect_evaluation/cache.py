@@ -77,12 +77,12 @@ class Cache:
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the cached value of each key."""
-        found: list[bytes | None] = [None] * len(keys)
+        values: list[bytes | None] = [None] * len(keys)
         with self._guard, suppress(*LOST):
             for place, key in enumerate(keys):
                 sql = "SELECT value FROM kept WHERE key = ?"
-                found[place] = self._connection.execute(sql, (key,)).get
-        return found
+                values[place] = self._connection.execute(sql, (key,)).get
+        return values
 
     def put(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
         with self._guard, suppress(*LOST), self._connection:

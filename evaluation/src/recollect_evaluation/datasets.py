@@ -221,24 +221,24 @@ def require_file(folder: Path, *names: str) -> Path:
 
 
 def _documents(file: Path, problems: Problems) -> dict[str, Draft]:
-    found: dict[str, Draft] = {}
+    documents: dict[str, Draft] = {}
     for number, row in rows(file):
         id = _id(file, number, row)
         title, text = _text(file, number, row, "title"), _text(file, number, row, "text")
         snippet = _text(file, number, row, SNIPPET)
         fields = {"id": id, "title": title, "text": snippet or text, **_map_fields(row)}
-        if id in found:
+        if id in documents:
             problems.add("documents with an id that came before: left out", id)
         elif not f"{title}{fields['text']}".strip():
             problems.add("documents without title and text: left out", id)
         else:
             try:
-                found[id] = make_draft(fields)
+                documents[id] = make_draft(fields)
             except UserError as error:
                 problems.add(f"documents that no memory can be: left out: {error}", repr(id)[:60])
-    if not found:
+    if not documents:
         raise UserError(f"{file} holds no document.")
-    return found
+    return documents
 
 
 def _map_fields(row: Mapping[str, Any]) -> dict[str, object]:
@@ -253,10 +253,10 @@ def _map_fields(row: Mapping[str, Any]) -> dict[str, object]:
 
 def read_questions(file: Path, problems: Problems) -> dict[str, Question]:
     """Return the questions by id, in the order of the file."""
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for number, row in rows(file):
         id, text = _id(file, number, row), _text(file, number, row, "text")
-        if id in found:
+        if id in questions:
             problems.add("questions with an id that came before: left out", id)
         elif not text.strip():
             problems.add("questions without a text: left out", id)
@@ -264,10 +264,10 @@ def read_questions(file: Path, problems: Problems) -> dict[str, Question]:
             problems.add(f"questions of more than {LONGEST_QUERY:,} characters: left out", id)
         else:
             group, asked_at = as_text(row.get("group")), as_moment(row.get("question_date"))
-            found[id] = Question(id, text, group or "", asked_at)
-    if not found:
+            questions[id] = Question(id, text, group or "", asked_at)
+    if not questions:
         raise UserError(f"{file} holds no question.")
-    return found
+    return questions
 
 
 def read_grades(
@@ -279,9 +279,9 @@ def read_grades(
 ) -> Grades:
     """Return each question's judgements. A judged document that is missing is kept and counts as
     not found; without it recall would look better than it is."""
-    found: Grades = {}
+    grades: Grades = {}
     for number, (query, document, written) in table(file, ("query", "document", "grade")):
-        grade, judged = _grade(file, number, written), found.setdefault(query, {})
+        grade, judged = _grade(file, number, written), grades.setdefault(query, {})
         if query not in questions:
             problems.add("judgements of questions that are not there: left out", query)
         elif judged.get(document, grade) != grade:
@@ -292,7 +292,7 @@ def read_grades(
             if document not in documents and grade > 0:
                 reason = f"judged documents that are not in {corpus}: they count as not found"
                 problems.add(reason, f"{query} {document}")
-    known = {query: judged for query, judged in found.items() if query in questions}
+    known = {query: judged for query, judged in grades.items() if query in questions}
     _check_judged(file, known, documents, corpus)
     return known
 
@@ -316,14 +316,14 @@ def _candidates(
     file = find(folder, CANDIDATES)
     if file is None:
         return None
-    found: dict[str, dict[str, None]] = {id: {} for id in questions}
+    candidates: dict[str, dict[str, None]] = {id: {} for id in questions}
     for _, (query, document) in table(file, ("query", "document")):
         if query not in questions or document not in documents:
             reason = "candidates of a question or a document that is not there: left out"
             problems.add(reason, f"{query} {document}")
         else:
-            found[query][document] = None
-    return {query: tuple(ids) for query, ids in found.items()}
+            candidates[query][document] = None
+    return {query: tuple(ids) for query, ids in candidates.items()}
 
 
 def _check_reach(dataset: Dataset, problems: Problems) -> None:

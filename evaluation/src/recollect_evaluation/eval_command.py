@@ -173,25 +173,25 @@ def _evaluate(args: argparse.Namespace, folder: Path | None) -> int:
         else:
             source = load(folder) if args.models else folder
         if isinstance(source, Dataset) and args.models:
-            found, outcomes = compare_models(
+            figures, outcomes = compare_models(
                 source, settings, os.environ, cache, progress, queries=args.queries, seed=seed
             )
-            found["advice"] = advice(found, note)
-            return _report(args, found, source, outcomes)
+            figures["advice"] = advice(figures, note)
+            return _report(args, figures, source, outcomes)
         with open_evaluation(source, settings, os.environ, cache) as bench:
             contestants, left_out = bench.contestants(args.recipe or ())
             asked = bench.questions(args.queries, seed)
             vectors = any(contestant.uses_vectors for contestant in contestants)
             refused = bench.prepare(progress, vectors=vectors)
             outcomes = bench.measure(contestants, asked, seed, progress)
-            found = report(
+            figures = report(
                 bench.dataset,
                 outcomes,
                 problems=bench.dataset.problems | refused,
                 models=bench.models(),
                 left_out=left_out,
             )
-            return _report(args, found, bench.dataset, outcomes)
+            return _report(args, figures, bench.dataset, outcomes)
     finally:
         cache.close()
 

@@ -73,8 +73,8 @@ def grep(query: str, texts: Iterable[tuple[str, str]], limit: int) -> list[str]:
     literally; ties by id."""
     wanted = set(keywords(query))
     counted = ((sum(word in text for word in wanted), id) for id, text in texts)
-    found = sorted((-count, id) for count, id in counted if count)
-    return [id for _, id in found[:limit]]
+    ranked = sorted((-count, id) for count, id in counted if count)
+    return [id for _, id in ranked[:limit]]
 
 
 # Takes the name of a task and its number of steps; yields a function to call with the steps done.

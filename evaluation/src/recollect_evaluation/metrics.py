@@ -37,9 +37,9 @@ def measure_run(
     }
     # trec_eval treats grades below 0 specially; here they mean not relevant.
     judged = {query: {id: max(0, grade) for id, grade in grades[query].items()} for query in run}
-    found = pytrec_eval.RelevanceEvaluator(judged, set(MEASURES.values())).evaluate(scored)
+    measures = pytrec_eval.RelevanceEvaluator(judged, set(MEASURES.values())).evaluate(scored)
     return {
-        query: {name: found.get(query, {}).get(theirs, 0.0) for name, theirs in MEASURES.items()}
+        query: {name: measures.get(query, {}).get(theirs, 0.0) for name, theirs in MEASURES.items()}
         for query in run
     }
 

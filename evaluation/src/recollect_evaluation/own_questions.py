@@ -52,7 +52,7 @@ class OwnScores(NamedTuple):
 
 def own_questions(engine: Recollect) -> Grades:
     """Return the questions and their judgements; the gold set wins over feedback."""
-    found: Grades = {
+    judged: Grades = {
         query: {id: int(accepted) for id, accepted in verdicts.items()}
         for query, verdicts in engine.judgements().items()
     }
@@ -61,8 +61,10 @@ def own_questions(engine: Recollect) -> Grades:
         texts = {str(row.get("_id")): str(row.get("text")) for _, row in rows(folder / QUERIES)}
         for _, (query, id, grade) in table(folder / QRELS[0], ("query", "memory", "grade")):
             with suppress(KeyError, ValueError):  # `recollect eval` reports those
-                found.setdefault(texts[query], {})[id] = int(grade)
-    return {query: grades for query, grades in found.items() if any(g > 0 for g in grades.values())}
+                judged.setdefault(texts[query], {})[id] = int(grade)
+    return {
+        query: grades for query, grades in judged.items() if any(g > 0 for g in grades.values())
+    }
 
 
 def own_scores(engine: Recollect, pairs: Sequence[tuple[Recipe, Recipe]]) -> OwnScores:
@@ -74,8 +76,8 @@ def own_scores(engine: Recollect, pairs: Sequence[tuple[Recipe, Recipe]]) -> Own
     asked = [*questions.items()][:MOST_QUESTIONS]
     for query, grades in asked:
         for name, recipe in recipes.items():
-            found = engine.run_recipe(_plain(recipe, query), query, limit=DEPTH)
-            values[name].append(ndcg([result.id for result in found], grades))
+            response = engine.run_recipe(_plain(recipe, query), query, limit=DEPTH)
+            values[name].append(ndcg([result.id for result in response], grades))
     if not asked:
         return OwnScores(0, 0, [])
     scores = [_score(values[one.fingerprint], values[other.fingerprint]) for one, other in pairs]
@@ -162,10 +164,10 @@ def compare_models(
             refused |= bench.prepare(labelled_progress, vectors=True)
             outcomes += bench.measure([contestant], asked, seed, progress)
             identities[contestant.name] = bench.models()["embedding"]
-    found = report(
+    figures = report(
         dataset, outcomes, problems=dataset.problems | refused, models=identities, left_out={}
     )
-    return found, outcomes
+    return figures, outcomes
 
 
 def advice(found: dict[str, Any], note: str | None) -> str:

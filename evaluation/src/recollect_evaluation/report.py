@@ -44,7 +44,7 @@ def _figures(outcomes: Sequence[RecipeOutcome]) -> tuple[dict[str, Any], list[di
     """Return each recipe's figures, and the differences of the others from the first. One bootstrap
     serves all."""
     values = {
-        (outcome.recipe, name): [found[name] for found in outcome.per_query.values()]
+        (outcome.recipe, name): [measures[name] for measures in outcome.per_query.values()]
         for outcome in outcomes
         for name in MEASURES
     }

@@ -82,17 +82,17 @@ def eval_suite(args: argparse.Namespace) -> None:
         Recipes(home / "recipes").get(name)
     asked = suite().queries if args.explain is None else (suite().query(args.explain),)
     with open_suite(home, load_settings(home, os.environ), os.environ, progress) as bench:
-        found = {name: bench.outcomes(name, asked) for name in names}
+        outcomes = {name: bench.outcomes(name, asked) for name in names}
         if args.json:
-            print_json(report(bench, found))
+            print_json(report(bench, outcomes))
             return
         if args.explain is not None:
-            _print_answers(found)
+            _print_answers(outcomes)
         elif args.queries:
-            _print_queries(found)
+            _print_queries(outcomes)
         else:
-            _print_table(found)
-        _print_remarks(bench, found)
+            _print_table(outcomes)
+        _print_remarks(bench, outcomes)
 
 
 def _print_table(found: Found) -> None:

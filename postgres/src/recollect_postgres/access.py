@@ -84,9 +84,9 @@ class PostgresAccess:
         database, sql = self._database(), postgres_sql(sql)
         if self._place.read_url and time.monotonic() > self._retry_primary_at:
             with suppress(Interrupted), database.without_waiting():
-                found = database.rows(sql, *values)
+                rows = database.rows(sql, *values)
                 self._answered_at = time.monotonic()
-                return found
+                return rows
             self._retry_primary_at = time.monotonic() + AGAIN_S
         if time.monotonic() - self._answered_at <= self._place.max_staleness_s:
             with suppress(Interrupted):
@@ -129,8 +129,8 @@ class PostgresCounts:
         self._access = access
 
     def ahead_s(self, key: str) -> float:
-        found = self._access.rows(AHEAD, key)
-        return float(found[0][0]) if found else 0.0
+        rows = self._access.rows(AHEAD, key)
+        return float(rows[0][0]) if rows else 0.0
 
     def put_off(self, key: str, interval_s: float, most_s: float) -> None:
         self._access.change((WHOLE, ()), (PUT_OFF, (key, interval_s, interval_s, most_s)))
@@ -159,8 +159,8 @@ class PostgresLog:
                 self._writer.start()
 
     def size(self) -> int:
-        found = self._access.rows(LAST, self._name)
-        return int(found[0][0]) if found else 0
+        rows = self._access.rows(LAST, self._name)
+        return int(rows[0][0]) if rows else 0
 
     def since(self, start: int) -> Iterator[tuple[int, bytes]]:
         for number, line in self._access.rows(LINES, self._name, start):

@@ -91,8 +91,8 @@ class VaultTables:
         self._file = isinstance(store, SqliteStore)
 
     def ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self.database.rows(self.database.sql(sql), *values)
-        return found
+        rows: list[tuple[Any, ...]] = self.database.rows(self.database.sql(sql), *values)
+        return rows
 
     def count(self, table: Table) -> int:
         return int(self.ask(f"SELECT count(*) FROM {_name(table.name)} WHERE {{vault}}")[0][0])
@@ -101,8 +101,8 @@ class VaultTables:
         """Return the rows of a table as dictionaries."""
         columns = ", ".join(map(_name, table.columns))
         sql = f"SELECT {columns} FROM {_name(table.name)} WHERE {{vault}} AND {within}"
-        found = self.ask(f"{sql} ORDER BY {table.order}", *values)
-        return [dict(zip(table.columns, row, strict=True)) for row in found]
+        rows = self.ask(f"{sql} ORDER BY {table.order}", *values)
+        return [dict(zip(table.columns, row, strict=True)) for row in rows]
 
     def digest(self, table: Table) -> str:
         """Return a hash of all rows without their keys."""
@@ -159,8 +159,8 @@ class VaultTables:
         """Return the bytes of history, and its first moment; None for the beginning."""
         if not self._file:
             sql = "SELECT history_bytes, history_from FROM vaults WHERE key = vault()"
-            found: tuple[int, int | None] = self.database.rows(sql)[0]
-            return found
+            history: tuple[int, int | None] = self.database.rows(sql)[0]
+            return history
         sql = "SELECT key, value FROM meta WHERE key IN ('history_bytes', 'history_from')"
         noted = {key: int(value) for key, value in self.ask(sql)}
         return noted.get("history_bytes", 0), noted.get("history_from")
@@ -243,9 +243,9 @@ def copy_vault(
     vectors = _copy_vectors(source.store, target.store)
     if _origin(there) != origin:
         raise StoreError(WRITTEN.format(source=source.store.database.place))
-    found = _compare(source, target, vectors)
+    copied = _compare(source, target, vectors)
     target.store.reviews.set_note(NOTE, "")
-    return found
+    return copied
 
 
 def take_secret(source: VaultStore, target: VaultStore) -> None:
@@ -265,10 +265,10 @@ def _origin(tables: VaultTables) -> CopySource:
 
 def _begin(source: VaultStore, target: VaultStore, origin: CopySource) -> None:
     note = msgspec.json.encode(origin).decode()
-    found = target.reviews.note(NOTE)
+    noted = target.reviews.note(NOTE)
     tables = VaultTables(target)
-    if found != note:
-        if found or tables.keys() or any(map(tables.count, EVERY)):
+    if noted != note:
+        if noted or tables.keys() or any(map(tables.count, EVERY)):
             places = {"source": source.database.place, "target": target.database.place}
             raise UserError(NOT_EMPTY.format(**places))
         target.reviews.set_note(NOTE, note)
@@ -283,9 +283,9 @@ def _copy_memories(source: VaultStore, target: VaultStore, progress: Callable[[i
     progress(len(done))
     change = Change("copy", Author("command line"), lambda: EPOCH)
     for some in batched(ids[len(done) :], BATCH):
-        found = source.memories.find(some)
+        memories = source.memories.find(some)
         with target.writing_many(change) as write:
-            added = [(write.add(found[id].memory), found[id].forgotten_at) for id in some]
+            added = [(write.add(memories[id].memory), memories[id].forgotten_at) for id in some]
             write.index_added()
             for stored, at in added:
                 if at is not None:
@@ -345,23 +345,23 @@ def _copy_vectors(source: VaultStore, target: VaultStore) -> int:
     for identity in sorted(models, key=lambda identity: identity != used):
         target.vectors.begin(identity, models[identity])
         for ids in batched(keys, BATCH):
-            found = source.vectors.read_vectors(identity, ids)
-            there = target.vectors.read_vectors(identity, [*found])
+            stored = source.vectors.read_vectors(identity, ids)
+            there = target.vectors.read_vectors(identity, [*stored])
             rows = [
-                (keys[id], one) for id, each in found.items() if id not in there for one in each
+                (keys[id], one) for id, each in stored.items() if id not in there for one in each
             ]
             if rows:
                 vectors = [(key, one.vector) for key, one in rows]
                 spans, tokens = [one.span for _, one in rows], [one.tokens for _, one in rows]
                 target.vectors.put(identity, models[identity], vectors, spans=spans, tokens=tokens)
-            count += len(found)
+            count += len(stored)
     return count
 
 
 def _compare(source: Session, target: Session, vectors: int) -> Copied:
     """Compare counts, memories, vectors, all other rows, and the answers to sample queries."""
     there, here = _content(source.store), _content(target.store)
-    differs = [name for name, found in there.items() if here[name] != found]
+    differs = [name for name, content in there.items() if here[name] != content]
     queries = _queries(source.store)
     if not differs and not all(_same_answer(source, target, query) for query in queries):
         differs = ["answers"]
@@ -382,8 +382,8 @@ def _content(store: VaultStore) -> dict[str, Any]:
     tables, counted = VaultTables(store), store.counts()
     hashes = {name: sha256() for name in ("memories", "vectors")}
     for ids in batched(sorted(tables.keys()), BATCH):
-        found = store.memories.find(ids)
-        memories = [(found[id].memory, found[id].forgotten_at) for id in ids]
+        stored = store.memories.find(ids)
+        memories = [(stored[id].memory, stored[id].forgotten_at) for id in ids]
         hashes["memories"].update(msgspec.json.encode(memories))
         for identity, _ in tables.ask(MODELS):
             for id, each in sorted(store.vectors.read_vectors(identity, ids).items()):
@@ -413,6 +413,6 @@ def _queries(store: VaultStore) -> list[str]:
     """Return sample queries, the first words of memories chosen by a fixed seed."""
     ids = sorted(store.memories.ids())
     chosen = random.Random(SAMPLES).sample(ids, min(SAMPLES, len(ids)))
-    found = store.memories.get(chosen)
-    texts = [f"{found[id].title} {found[id].text}" for id in chosen]
+    memories = store.memories.get(chosen)
+    texts = [f"{memories[id].title} {memories[id].text}" for id in chosen]
     return [query for text in texts if (query := " ".join(text.split()[:8]))]

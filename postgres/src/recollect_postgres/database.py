@@ -96,10 +96,10 @@ class PostgresDatabase:
         with self._transaction("", READS) as connection:
             check_version(connection, self.place)
             self._frozen = bool(connection.execute(READ_ONLY).fetchall()[0][0])
-            if not (found := connection.execute(FIND, (vault,)).fetchall()):
+            if not (rows := connection.execute(FIND, (vault,)).fetchall()):
                 connection.execute(MAKE, (vault, os.urandom(32)))
-                found = connection.execute(FIND, (vault,)).fetchall()
-            [(self._key, self.secret)] = found
+                rows = connection.execute(FIND, (vault,)).fetchall()
+            [(self._key, self.secret)] = rows
 
     @property
     def frozen(self) -> bool:
@@ -144,9 +144,9 @@ class PostgresDatabase:
         with connection.pipeline():
             connection.execute("BEGIN READ ONLY")
             connection.execute(SET_LOCAL, (str(self._key), f"{SEARCH_SECONDS * 1000:.0f}ms"))
-            found = connection.execute(sql, values or None, binary=True)
+            cursor = connection.execute(sql, values or None, binary=True)
             connection.execute("COMMIT")
-        return found.fetchall()
+        return cursor.fetchall()
 
     def _reach(self, use: Callable[[Connection], Read]) -> tuple[Connection, Read]:
         """Return a connection and the result of `use`; retry while the database is away."""
@@ -190,12 +190,12 @@ class PostgresDatabase:
     def searching(self) -> Iterator[list[Degraded]]:
         """Read as of one moment for a search, perhaps from a replica; yield the notes for its
         response."""
-        found = None
+        from_replica = None
         if self._replica is not None and getattr(self._local, "block", None) is None:
             begin = BEGIN.format(mode=SNAPSHOT, vault=self._key, first=READS)
             with as_store_errors(self._replica.pool.place):
-                found = self._replica.begin(begin, self.changes_now)
-        if found is None or self._replica is None:
+                from_replica = self._replica.begin(begin, self.changes_now)
+        if from_replica is None or self._replica is None:
             begun = getattr(self._local, "block", None) is not None
             with self.reading() if begun else self._transaction(SNAPSHOT, READS, facts=True):
                 yield self._local.block.notes
@@ -203,9 +203,9 @@ class PostgresDatabase:
         try:
             with (
                 as_store_errors(self._replica.pool.place),
-                self._block(self._replica.pool, found[0], snapshot=True) as block,
+                self._block(self._replica.pool, from_replica[0], snapshot=True) as block,
             ):
-                block.notes += found[1]
+                block.notes += from_replica[1]
                 yield block.notes
         except Interrupted:
             self._replica.note_failure()
@@ -293,13 +293,13 @@ class PostgresDatabase:
         with as_store_errors(self.place):
             first = f"{first}; {FACTS}" if facts else first
             begin = BEGIN.format(mode=mode, vault=self._key, first=first)
-            connection, found = self._reach(lambda connection: each_row(connection, begin))
-            known = Facts(*found.pop()) if facts and found else None
+            connection, rows = self._reach(lambda connection: each_row(connection, begin))
+            known = Facts(*rows.pop()) if facts and rows else None
             with self._block(
                 self._pool, connection, snapshot=mode == SNAPSHOT, facts=known
             ) as block:
                 if token:
-                    self._local.lock = self._lock_of(*found[0])
+                    self._local.lock = self._lock_of(*rows[0])
                 yield connection
                 if token:
                     self._commit(connection, token, block.finish)
@@ -365,11 +365,11 @@ class PostgresDatabase:
         """Return True if a write was committed whose connection was lost before the answer."""
         sql = BEGIN.format(mode="", vault=self._key, first=OUTCOME.format(token=token))
         try:
-            connection, found = self._reach(lambda connection: last_row(connection, sql))
+            connection, row = self._reach(lambda connection: last_row(connection, sql))
         except psycopg.Error as error:
             raise StoreError(UNKNOWN.format(place=self.place, seconds=self._retry_s)) from error
         self._pool.give(connection)
-        return bool(found[0])
+        return bool(row[0])
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:

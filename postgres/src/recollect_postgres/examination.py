@@ -56,12 +56,12 @@ def examine(connection: Connection, advance: Callable[[int], None]) -> list[Find
     """Check every memory, its versions, and everything that is derived from them."""
     hashes, versions, last = 0, 0, 0
     while rows := connection.execute(PAGE, (last,)).fetchall():
-        found = {row[0]: from_row(row) for row in rows}
-        kept = dict[int, bytes](connection.execute(HASHES, ([*found],)))
-        hashes += sum(kept[key] != content_hash_of(one.memory) for key, one in found.items())
-        differences = connection.execute(VERSIONS, ([*found],))
+        stored = {row[0]: from_row(row) for row in rows}
+        kept = dict[int, bytes](connection.execute(HASHES, ([*stored],)))
+        hashes += sum(kept[key] != content_hash_of(one.memory) for key, one in stored.items())
+        differences = connection.execute(VERSIONS, ([*stored],))
         for key, some in groupby(differences, itemgetter(0)):
-            versions += not _readable(found[key], [before for _, before in some])
+            versions += not _readable(stored[key], [before for _, before in some])
         last = rows[-1][0]
         advance(len(rows))
     [(wrong,)] = connection.execute(TOPICS).fetchall()

@@ -134,11 +134,11 @@ class PostgresMemories(ListedMemories):
 
     def find(self, ids: Sequence[str]) -> dict[str, Stored]:
         with self._database.reading() as connection:
-            found = find_stored(connection, ids)
-            self._database.found().update({id: found.get(id) for id in ids})
+            stored_by_id = find_stored(connection, ids)
+            self._database.found().update({id: stored_by_id.get(id) for id in ids})
         self.keys = self.keys if len(self.keys) < MOST_KEYS else {}
-        self.keys.update((id, stored.key) for id, stored in found.items())
-        return found
+        self.keys.update((id, stored.key) for id, stored in stored_by_id.items())
+        return stored_by_id
 
     def browse(self, filter: Filter, limit: int, after: Place | None = None) -> list[Memory]:
         later: tuple[Any, ...] = ()
@@ -161,15 +161,15 @@ class PostgresMemories(ListedMemories):
         parts = [*(EACH.format(field=field) for field in COUNTED), TAGGED, *(AGED for _ in AGES)]
         sql = FACETS.format(condition=condition) + " UNION ALL ".join(parts)
         ages = [part for age, span in AGES.items() for part in (age, to_micros(shift(now, -span)))]
-        found: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
+        counts: dict[str, dict[Any, Any]] = {field: {} for field in Facets._fields}
         for field, value, count in self._database.rows(sql, *values, *ages):
-            found[field][value] = count
-        return Facets(**found)
+            counts[field][value] = count
+        return Facets(**counts)
 
     def dates(self, filter: Filter) -> Dates:
         condition, values = where(filter, self._database)
         with self._database.reading():
-            found = {
+            dates = {
                 field: {
                     FIRST_DAY + timedelta(days=day): count
                     for day, count in self._database.rows(
@@ -178,12 +178,12 @@ class PostgresMemories(ListedMemories):
                 }
                 for field, column in (("made", "created_at"), ("expiring", "valid_until"))
             }
-        return Dates(**found)
+        return Dates(**dates)
 
 
 def find_stored(connection: Connection, ids: Iterable[str]) -> dict[str, Stored]:
-    found = map(from_row, connection.execute(BY_IDS, ([*ids],), binary=True))
-    return {stored.memory.id: stored for stored in found}
+    rows = map(from_row, connection.execute(BY_IDS, ([*ids],), binary=True))
+    return {stored.memory.id: stored for stored in rows}
 
 
 def from_row(row: Sequence[Any]) -> Stored:

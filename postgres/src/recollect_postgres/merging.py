@@ -156,8 +156,8 @@ class Merging:
         """Return the segments to merge next."""
         with self._database.reading() as connection:
             small: dict[int, int] = dict(connection.execute(SMALL).fetchall())
-            found = self._words.current(connection, "stemmed")
-        each = [] if found is None else found.each()
+            index = self._words.current(connection, "stemmed")
+        each = [] if index is None else index.each()
         sizes = {one.number: SegmentSize(one.rows, len(one.keys)) for one in each}
         dead = [number for number, size in sizes.items() if size.live < size.every]
         if (
@@ -199,9 +199,9 @@ class Merging:
     def _write(self, number: int, index: KeywordIndexName, words: int, group: Sequence[int]) -> int:
         """Write one index of the new segment; return its number of documents."""
         with self._database.reading() as connection:
-            found = self._words.current(connection, index)
+            current = self._words.current(connection, index)
             contents = connection.execute(CONTENTS, ([*group],), binary=True).fetchall()
-        each = [] if found is None else found.each()
+        each = [] if current is None else current.each()
         sources = [one for one in each if one.number in group and one.rows]
         documents, numbers = join_documents(sources) if sources else (NOTHING, [])
         small = {one: read_contents(content)[words].rows for one, content in contents if content}
@@ -225,10 +225,10 @@ class Merging:
             high = following[0][0] if following else None
             asked = (numbers, largest.words, low, high or END)
             rows = connection.execute(WITHIN, asked, binary=True).fetchall()
-        found: dict[int, list[Any]] = {number: [] for number in numbers}
+        by_segment: dict[int, list[Any]] = {number: [] for number in numbers}
         for segment, *row in rows:
-            found[segment].append(tuple(row))
-        return high, [*found.values()]
+            by_segment[segment].append(tuple(row))
+        return high, [*by_segment.values()]
 
     def _remove_unready(self) -> None:
         """Remove the remains of an interrupted merge, and the segments that this one replaced."""

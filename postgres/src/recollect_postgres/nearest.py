@@ -350,8 +350,8 @@ def _matches(rows: list[tuple[Any, ...]], query: Vector) -> list[VectorMatch]:
         return []
     vectors = cut_vectors(as_rows([row[5] for row in rows]), len(query))
     best: dict[str, VectorMatch] = {}
-    found = zip(cosines(vectors, query).tolist(), rows, strict=True)
-    for cosine, (id, key, passage, start, stop, _, _) in found:
+    scored = zip(cosines(vectors, query).tolist(), rows, strict=True)
+    for cosine, (id, key, passage, start, stop, _, _) in scored:
         known = best.get(id)
         if known is None or (cosine, -passage) > (known.score, -known.passage):
             best[id] = VectorMatch(id, cosine, passage, Span(start, stop), key)

@@ -96,8 +96,8 @@ class Replica:
         long."""
 
         def count_writes(connection: Connection) -> int:
-            found = last_row(connection, f"{begin}; {CHANGES}")
-            return int(found[0]) if found else -1  # the replica does not have the vault yet
+            row = last_row(connection, f"{begin}; {CHANGES}")
+            return int(row[0]) if row else -1  # the replica does not have the vault yet
 
         while True:
             connection, found = self.pool.reach(count_writes, lambda error: False)

@@ -132,8 +132,8 @@ class WordSegments:
 
     def current(self, connection: Connection, index: KeywordIndexName) -> SegmentedIndex | None:
         """Return the segments of an index; None if it is empty."""
-        found = self._current(connection, index)
-        return None if found is None else found[0]
+        current = self._current(connection, index)
+        return None if current is None else current[0]
 
     def _current(
         self, connection: Connection, index: KeywordIndexName
@@ -170,8 +170,8 @@ class WordSegments:
         current = self._current(connection, index)
         if current is None:
             return None
-        found, small = current
-        return SegmentedSearch(FetchedRows(connection, found, small), found)
+        segments, small = current
+        return SegmentedSearch(FetchedRows(connection, segments, small), segments)
 
     def search(
         self, connection: Connection, index: KeywordIndexName, expression: str
@@ -179,20 +179,20 @@ class WordSegments:
         """Return a search for an expression; if the index is empty, the number of its phrases."""
         node = parse_expression(TOKENIZING.connection, index, expression)
         phrases = sum(len(leaf.phrases) for leaf in leaves(node))
-        found = self.segments(connection, index)
-        if found is None:
+        segments = self.segments(connection, index)
+        if segments is None:
             return phrases
-        found.prefetch(node)
+        segments.prefetch(node)
         nothing = KeywordStatistics(0, 0, (0,) * phrases)
-        return PackedSearch(found, nothing, index, node)
+        return PackedSearch(segments, nothing, index, node)
 
     def holding(self, indexes: Sequence[KeywordIndexName], words: Sequence[str]) -> list[int]:
         """Return the keys of the memories with all these words, by any of these indexes."""
         keys: set[int] = set()
         with self._database.reading() as connection:
             for index in indexes:
-                found = self.search(connection, index, all_of(words))
-                keys.update(() if isinstance(found, int) else found.keys())
+                search = self.search(connection, index, all_of(words))
+                keys.update(() if isinstance(search, int) else search.keys())
         return sorted(keys)
 
 
@@ -260,16 +260,16 @@ class FetchedRows:
         return sorted((row for token in tokens for row in self._places[token]), key=itemgetter(0))
 
     def beginning(self, start: str) -> Sequence[PostingsRow]:
-        found: list[PostingsRow] = [
+        rows: list[PostingsRow] = [
             (number, *index.rows[token][:-1])
             for number, index in self._small
             for token in index.beginning(start)
         ]
         asked = (*self._within, start, start + LAST)
-        return found + self._connection.execute(BEGINNING, asked, binary=True).fetchall()
+        return rows + self._connection.execute(BEGINNING, asked, binary=True).fetchall()
 
     def tokens(self, start: str) -> Sequence[tuple[str, int]]:
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         asked = (*self._within, start, start + LAST)
         large = self._connection.execute(TOKENS, asked, binary=True).fetchall()
         small = (
@@ -278,8 +278,8 @@ class FetchedRows:
             for token in index.beginning(start)
         )
         for token, documents in (*large, *small):
-            found[token] = found.get(token, 0) + documents
-        return sorted(found.items())
+            counts[token] = counts.get(token, 0) + documents
+        return sorted(counts.items())
 
     def damage_error(self, what: str) -> Exception:
         return apsw.CorruptError(what)
@@ -303,20 +303,20 @@ class PostgresKeyword:
         if not query.expression or query.limit < 1:
             return KeywordMatches([])
         with self._database.reading() as connection:
-            found = self._words.search(connection, query.index, query.expression)
-            if isinstance(found, int):
+            search = self._words.search(connection, query.index, query.expression)
+            if isinstance(search, int):
                 return KeywordMatches([])
             filter = without_archived(query.filter, self._database, connection)
             condition = where(filter, self._database) if filter.narrows() else None
-            matches, _ = found.best(query, PassingMemories(connection, condition))
+            matches, _ = search.best(query, PassingMemories(connection, condition))
         return KeywordMatches(matches)
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
         with self._database.reading() as connection:
-            found = self._words.search(connection, index, expression)
-            if isinstance(found, int):
-                return KeywordStatistics(0, 0, (0,) * found)
-            return found.statistics()
+            search = self._words.search(connection, index, expression)
+            if isinstance(search, int):
+                return KeywordStatistics(0, 0, (0,) * search)
+            return search.statistics()
 
     def holding(self, index: KeywordIndexName, words: Sequence[str]) -> dict[str, int]:
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
@@ -326,8 +326,8 @@ class PostgresKeyword:
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
         with self._database.reading() as connection:
-            found = self._words.segments(connection, index)
-            return [] if found is None else found.beginning(start)
+            segments = self._words.segments(connection, index)
+            return [] if segments is None else segments.beginning(start)
 
 
 class PassingMemories:
@@ -360,8 +360,8 @@ class PassingMemories:
 
     def _look_for_few(self) -> None:
         sql = f"SELECT m.key, m.id FROM memories m WHERE {self._condition} LIMIT {FEW + 1}"
-        found = self._connection.execute(sql, self._values or None, binary=True).fetchall()
-        self._few = dict(found) if len(found) <= FEW else None
+        rows = self._connection.execute(sql, self._values or None, binary=True).fetchall()
+        self._few = dict(rows) if len(rows) <= FEW else None
 
     def every(self) -> Keys:
         if self._few is None:

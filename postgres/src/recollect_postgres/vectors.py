@@ -104,13 +104,13 @@ class PostgresVectors(WaitingMemories):
         return nearest.nearest(self._database, cached, identity, vector, limit, filter, dimensions)
 
     def _cached_vectors(self, model: int, width: int) -> CachedVectors:
-        found = self._cached.get((model, width))
-        if found is None:
+        vectors = self._cached.get((model, width))
+        if vectors is None:
             if len(self._cached) >= MOST_CACHED:
                 self._cached = {}
-            found = CachedVectors(self._database, model, width)
-            found = self._cached.setdefault((model, width), found)
-        return found
+            vectors = CachedVectors(self._database, model, width)
+            vectors = self._cached.setdefault((model, width), vectors)
+        return vectors
 
     def settle(self) -> None:
         """Wait for the threads that read vectors into memory."""
@@ -124,17 +124,17 @@ class PostgresVectors(WaitingMemories):
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        found, _, _, vectors, _ = _columns(self._read_rows(identity, ids))
-        return best_cosines(found, vectors, vector, dimensions)
+        row_ids, _, _, vectors, _ = _columns(self._read_rows(identity, ids))
+        return best_cosines(row_ids, vectors, vector, dimensions)
 
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
         rows = [row for row in self._read_rows(identity, ids) if row[4]]
-        found, starts, stops, vectors, packed = _columns(rows)
+        row_ids, starts, stops, vectors, packed = _columns(rows)
         return {
             id: NearPassage(Span(starts[row], stops[row]), packed[row])
-            for id, row in nearest_rows(found, vectors, vector).items()
+            for id, row in nearest_rows(row_ids, vectors, vector).items()
         }
 
     def list_embedded(self, identity: str, after: int, limit: int) -> list[EmbeddedText]:
@@ -149,12 +149,12 @@ class PostgresVectors(WaitingMemories):
         return between(self.read_vectors(identity, ids))
 
     def read_vectors(self, identity: str, ids: Sequence[str]) -> dict[str, list[StoredVector]]:
-        found: dict[str, list[StoredVector]] = {id: [] for id in ids}
+        by_id: dict[str, list[StoredVector]] = {id: [] for id in ids}
         rows = self._read_rows(identity, ids)
         vectors = as_rows([row[3] for row in rows])
         for (id, start, stop, _, packed), vector in zip(rows, vectors, strict=True):
-            found[id].append(StoredVector(Span(start, stop), vector, packed or b""))
-        return {id: vectors for id, vectors in found.items() if vectors}
+            by_id[id].append(StoredVector(Span(start, stop), vector, packed or b""))
+        return {id: vectors for id, vectors in by_id.items() if vectors}
 
     def whole(self, identity: str) -> tuple[list[int], Vector]:
         with self._database.reading() as connection:
@@ -223,8 +223,8 @@ class PostgresVectors(WaitingMemories):
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Sequence[Any], ...]:
-    found, starts, stops, sent, packed = zip(*rows, strict=True) if rows else ((),) * 5
-    return found, starts, stops, [row.tobytes() for row in as_rows(sent)], packed
+    ids, starts, stops, sent, packed = zip(*rows, strict=True) if rows else ((),) * 5
+    return ids, starts, stops, [row.tobytes() for row in as_rows(sent)], packed
 
 
 def follow(connection: Connection, changes: Sequence[IndexChange]) -> None:
@@ -249,30 +249,30 @@ def _other_text(change: IndexChange) -> bool:
 
 def _vault_model(connection: Connection) -> tuple[str | None, int | None]:
     """Return the identity and the dimension of the vault's model; None without one."""
-    found = connection.execute(VAULT_MODEL).fetchall()
-    return found[0] if found else (None, None)
+    rows = connection.execute(VAULT_MODEL).fetchall()
+    return rows[0] if rows else (None, None)
 
 
 def _model(connection: Connection, identity: str, dimensions: int) -> int:
     """Return the key of this model. A new one must have the dimension of the vault's model, unless
     `begin` was called for it."""
     vault_model, stored = _vault_model(connection)
-    found = connection.execute(MODEL, (identity,)).fetchall()
-    if found:
-        stored = found[0][1]
+    rows = connection.execute(MODEL, (identity,)).fetchall()
+    if rows:
+        stored = rows[0][1]
     if stored not in (None, dimensions):
         raise DimensionMismatch(stored, dimensions)
-    if not found:
-        found = connection.execute(NEW_MODEL, (identity, dimensions)).fetchall()
+    if not rows:
+        rows = connection.execute(NEW_MODEL, (identity, dimensions)).fetchall()
     if vault_model is None:
         connection.execute(ADOPT, (identity, identity))
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
 def _remove_models(connection: Connection, condition: str, *values: object) -> int:
     """Remove these models with all their data; return the number of their vectors."""
-    found = connection.execute(f"DELETE FROM models WHERE {condition} RETURNING key", values)
-    models = [key for (key,) in found]
+    rows = connection.execute(f"DELETE FROM models WHERE {condition} RETURNING key", values)
+    models = [key for (key,) in rows]
     if not models:
         return 0
     those = "vault = vault() AND model = ANY(%s)"

@@ -91,16 +91,16 @@ class WaitingMemories:
         without: Collection[int],
     ) -> list[WaitingMemory]:
         """Take the smallest waiting memories that no other lease has taken."""
-        found = connection.execute(MODEL, (identity,)).fetchall()
-        if not found and not lease.first(self._database):
+        models = connection.execute(MODEL, (identity,)).fetchall()
+        if not models and not lease.first(self._database):
             return []  # another process makes the model's first vectors; then there is a queue
         batch = _within(
             connection, _smallest(connection, identity, limit, None, without, lease.owner), size
         )
-        if found:
+        if models:
             keys = [one.key for one in batch]
             lease.keys.extend(keys)
-            connection.execute(TAKE, (lease.owner, keys, found[0][0]))
+            connection.execute(TAKE, (lease.owner, keys, models[0][0]))
         return batch
 
     @contextmanager
@@ -135,16 +135,16 @@ def _smallest(
     """Return the keys and sizes of the smallest waiting memories: of those `among`, else of the
     core memories, else of the newest window. With an `owner`, leave out those that others have
     taken or are taking."""
-    found = connection.execute(MODEL, (identity,)).fetchall()
+    models = connection.execute(MODEL, (identity,)).fetchall()
     tables, condition = "memories m", "m.vault = vault() AND m.forgotten_at IS NULL"
     values: list[Any] = []
-    if found:  # a model with vectors has a queue
+    if models:  # a model with vectors has a queue
         tables += " JOIN waiting w ON w.vault = vault() AND w.memory = m.key"
         condition += " AND w.model = %s" + (
             FREE.format(owner=owner, own=own_mark()) if owner else ""
         )
-        values.append(found[0][0])
-    locked = " FOR UPDATE OF w SKIP LOCKED" if owner and found else ""
+        values.append(models[0][0])
+    locked = " FOR UPDATE OF w SKIP LOCKED" if owner and models else ""
     condition += " AND m.key <> ALL(%s::bigint[])"
     values.append([*without])
 

@@ -241,10 +241,10 @@ class RerankCache:
 
     def _look_up(self, keys: Sequence[Key]) -> dict[Key, float]:
         with self._guard:
-            found = {key: self._scores[key] for key in keys if key in self._scores}
-            for key in found:
+            known = {key: self._scores[key] for key in keys if key in self._scores}
+            for key in known:
                 self._scores.move_to_end(key)
-            return found
+            return known
 
     def _keep(self, fresh: dict[Key, float]) -> None:
         with self._guard:

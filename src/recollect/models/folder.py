@@ -167,8 +167,8 @@ def builtin(kind: Literal["embed", "rerank"], name: str) -> ModelFolder:
 
 def declarations() -> Iterator[Declared]:
     """Yield the `model.json` of each built-in model, the default of its kind first."""
-    found = [_declaration(folder / "model.json") for folder in _places().values()]
-    yield from sorted(found, key=lambda declared: (not declared.default, declared.name))
+    models = [_declaration(folder / "model.json") for folder in _places().values()]
+    yield from sorted(models, key=lambda declared: (not declared.default, declared.name))
 
 
 def _declaration(file: Path) -> Declared:
@@ -187,11 +187,11 @@ def installed_models(settings: Embedding) -> dict[str, Embedding]:
     """Return the settings of each available embedding model by name: the bundled ones, and the one
     from the settings. Prefixes and dimensions apply only to the model that they were set for."""
     rest = Embedding(timeout_s=settings.timeout_s, providers=settings.providers)
-    found = {name: structs.replace(rest, model=name) for name in embedding_models()}
+    models = {name: structs.replace(rest, model=name) for name in embedding_models()}
     if settings.provider != "none":
-        used = settings.model or next(iter(found))
-        found[used] = structs.replace(settings, model=used)
-    return found
+        used = settings.model or next(iter(models))
+        models[used] = structs.replace(settings, model=used)
+    return models
 
 
 def languages_of(name: str) -> str:

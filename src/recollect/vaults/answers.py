@@ -161,11 +161,11 @@ def _named_degraded(answer: VaultAnswer) -> list[Degraded]:
 
 
 def _facets(answers: Sequence[VaultAnswer]) -> dict[str, dict[str, int]]:
-    found: dict[str, Counter[str]] = {}
+    facets: dict[str, Counter[str]] = {}
     for _, response in answers:
         for name, counts in response.facets.items():
-            found.setdefault(name, Counter()).update(counts)
-    return {name: dict(counts.most_common()) for name, counts in found.items()}
+            facets.setdefault(name, Counter()).update(counts)
+    return {name: dict(counts.most_common()) for name, counts in facets.items()}
 
 
 def _once(texts: Iterable[str]) -> tuple[str, ...]:

@@ -163,11 +163,11 @@ class CombinedStore:
         self, answers: Sequence[tuple[Member, Mapping[str, Answer]]]
     ) -> dict[str, Answer]:
         """Return the value of each memory from the first store that has one."""
-        found: dict[str, Answer] = {}
+        values: dict[str, Answer] = {}
         for member, known in answers:
             for id, value in known.items():
-                found.setdefault(member.outward(id), value)
-        return found
+                values.setdefault(member.outward(id), value)
+        return values
 
     def depth(self, limit: int) -> int:
         """Return the limit for each store, so that `limit` are left without repeats."""
@@ -180,12 +180,12 @@ class CombinedStore:
         newest: bool = False,
     ) -> list[Candidate]:
         """Merge candidates by score, then id; with `newest` by score, then time, as for topics."""
-        found: list[tuple[Candidate, float]] = []
+        candidates: list[tuple[Candidate, float]] = []
         for member, match, updated_at in self.distinct(lists, lambda one: one.memory_id):
             match = match._replace(memory_id=member.outward(match.memory_id))
-            found.append((match, updated_at if newest else 0.0))
-        found.sort(key=lambda one: order(one[0].score, one[0].memory_id, one[1]))
-        return [match for match, _ in found[:limit]]
+            candidates.append((match, updated_at if newest else 0.0))
+        candidates.sort(key=lambda one: order(one[0].score, one[0].memory_id, one[1]))
+        return [match for match, _ in candidates[:limit]]
 
     def distinct(
         self, lists: Sequence[tuple[Member, Sequence[Item]]], id_of: Callable[[Item], str]
@@ -209,11 +209,11 @@ class CombinedStore:
 
     def stamps(self, ids: Sequence[str]) -> dict[str, tuple[Member, MemoryStamp]]:
         """Return the stamp of each of these memories, with the first store that has it."""
-        found: dict[str, tuple[Member, MemoryStamp]] = {}
+        first: dict[str, tuple[Member, MemoryStamp]] = {}
         for member, stamps in self.ask(lambda one: one.store.memories.stamps(one.inward(ids))):
             for id, stamp in stamps.items():
-                found.setdefault(member.outward(id), (member, stamp))
-        return found
+                first.setdefault(member.outward(id), (member, stamp))
+        return first
 
 
 class CombinedPart:
@@ -242,11 +242,11 @@ class CombinedKeyword(CombinedPart):
             return KeywordMatches([])
         common = query.common or self.statistics(query.index, query.expression)
         asked = replace(query, limit=self._store.depth(query.limit), common=common)
-        found = self._store.ask(
+        answers = self._store.ask(
             lambda one: one.store.keyword.match(replace(asked, filter=one.narrow(query.filter)))
         )
-        lists = [(member, matched.matches) for member, matched in found]
-        note = next((matched.note for _, matched in found if matched.note), None)
+        lists = [(member, matched.matches) for member, matched in answers]
+        note = next((matched.note for _, matched in answers if matched.note), None)
         return KeywordMatches(self._store.merge(lists, query.limit), note)
 
     def statistics(self, index: KeywordIndexName, expression: str) -> KeywordStatistics:
@@ -263,8 +263,8 @@ class CombinedKeyword(CombinedPart):
         return each_counted(words, lambda asked: self.statistics(index, asked).holding)
 
     def terms(self, index: KeywordIndexName, start: str) -> list[str]:
-        found = self._store.answers(lambda one: one.store.keyword.terms(index, start))
-        return sorted({*chain(*found)})
+        lists = self._store.answers(lambda one: one.store.keyword.terms(index, start))
+        return sorted({*chain(*lists)})
 
 
 class CombinedVectors(CombinedPart):
@@ -276,33 +276,33 @@ class CombinedVectors(CombinedPart):
         self, identity: str, vector: Vector, limit: int, filter: Filter, dimensions: int = 0
     ) -> list[VectorMatch]:
         depth = self._store.depth(limit)
-        found = self._ask_fitting(
+        answers = self._ask_fitting(
             identity,
             lambda one: one.store.vectors.nearest(
                 identity, vector, depth, one.narrow(filter), dimensions
             ),
         )
-        return self._store.merge(found, limit)
+        return self._store.merge(answers, limit)
 
     def similarities(
         self, identity: str, vector: Vector, ids: Sequence[str], dimensions: int = 0
     ) -> dict[str, float]:
-        found = self._ask_fitting(
+        answers = self._ask_fitting(
             identity,
             lambda one: one.store.vectors.similarities(
                 identity, vector, one.inward(ids), dimensions
             ),
         )
-        return self._store.first_by_id(found)
+        return self._store.first_by_id(answers)
 
     def nearest_passages(
         self, identity: str, vector: Vector, ids: Sequence[str]
     ) -> dict[str, NearPassage]:
-        found = self._ask_fitting(
+        answers = self._ask_fitting(
             identity,
             lambda one: one.store.vectors.nearest_passages(identity, vector, one.inward(ids)),
         )
-        return self._store.first_by_id(found)
+        return self._store.first_by_id(answers)
 
     def prepare(self, identity: str) -> None:
         """Hook that runs before vectors of this model are read."""
@@ -349,10 +349,10 @@ class CombinedTopics(CombinedPart):
 
     def carrying(self, words: Sequence[str], limit: int, filter: Filter) -> list[Match]:
         depth = self._store.depth(limit)
-        found = self._store.ask(
+        answers = self._store.ask(
             lambda one: one.store.topics.carrying(words, depth, one.narrow(filter))
         )
-        return self._store.merge(found, limit, newest=True)
+        return self._store.merge(answers, limit, newest=True)
 
 
 class CombinedVocabulary(CombinedPart):
@@ -369,10 +369,10 @@ class CombinedVocabulary(CombinedPart):
         return self._together(lambda one: one.store.vocabulary.beginning(start, shortest, longest))
 
     def _together(self, count: Callable[[Member], dict[str, int]]) -> dict[str, int]:
-        found = self._store.answers(count)
+        answers = self._store.answers(count)
         return {
-            word: max(counts.get(word, 0) for counts in found)
-            for word in dict.fromkeys(chain(*found))
+            word: max(counts.get(word, 0) for counts in answers)
+            for word in dict.fromkeys(chain(*answers))
         }
 
 
@@ -380,14 +380,14 @@ class CombinedMemories(CombinedPart):
     part = "memories"
 
     def get(self, ids: Sequence[str]) -> dict[str, Memory]:
-        found: dict[str, Memory] = {}
+        memories: dict[str, Memory] = {}
         for member, theirs in self._store.ask(lambda one: one.store.memories.get(one.inward(ids))):
             for id, memory in theirs.items():
                 shown = member.outward(id)
-                if shown not in found:
-                    found[shown] = member.with_mark(memory)
+                if shown not in memories:
+                    memories[shown] = member.with_mark(memory)
                     self._store.owners[shown] = member
-        return found
+        return memories
 
     def stamps(self, ids: Sequence[str]) -> dict[str, MemoryStamp]:
         return {id: stamp for id, (_, stamp) in self._store.stamps(ids).items()}
@@ -435,8 +435,8 @@ class CombinedMemories(CombinedPart):
     ) -> list[Memory]:
         """Return each memory once, in this order. `ask` gets a store's memories and its filter."""
         lists = self._store.ask(lambda one: ask(one.store.memories, one.narrow(filter)))
-        found = self._store.distinct(lists, lambda memory: memory.id)
-        every = (member.with_mark(memory) for member, memory, _ in found)
+        first = self._store.distinct(lists, lambda memory: memory.id)
+        every = (member.with_mark(memory) for member, memory, _ in first)
         return sorted(every, key=ORDERS[order])[:limit]
 
     def facets(self, filter: Filter, now: datetime) -> Facets:

@@ -161,9 +161,9 @@ class Federation:
             raise StoreError(f"No vault could answer: {why}")
         answers.sort(key=lambda answer: vaults.index(answer.vault))
         declared = recipe.deep if search.deep and recipe.deep else recipe
-        found = merge_answers(declared, answers, _limit(declared, search, answers), away)
+        merged = merge_answers(declared, answers, _limit(declared, search, answers), away)
         spent = round((time.perf_counter() - start) * 1000, 3)
-        return msgspec.structs.replace(found, timings_ms=found.timings_ms | {"total": spent})
+        return msgspec.structs.replace(merged, timings_ms=merged.timings_ms | {"total": spent})
 
     def _ask(self, vault: KnownVault, question: Callable[[], Answer]) -> Future[Answer]:
         with self._guard:

@@ -263,18 +263,18 @@ def _current_seal(path: Path, keys: KeySource) -> Sealed | None:
 
     Opening it checks the passphrase and migrates the vault to this version.
     """
-    found: list[Sealed] = []
+    seals: list[Sealed] = []
 
     def remember_key(place: Path, header: bytes) -> bytes:
         key = keys(place, header)
-        found[:] = [Sealed(key, header)]
+        seals[:] = [Sealed(key, header)]
         return key
 
     database = Database(path, remember_key)
     database.close()
     if database.frozen:
         raise UserError(f"The vault {path} is read-only, so its key cannot be changed.")
-    return found[0] if found else None
+    return seals[0] if seals else None
 
 
 def _change(path: Path, old: Sealed | None, new: Sealed | None) -> None:

@@ -142,11 +142,11 @@ def known_vaults(settings: Settings, home: Path, own: Path, start: Path | None) 
 
     own: the file of the home's vault.
     """
-    found = _configured_vaults(settings, home, own)
-    project = _nearest(found, start)
+    vaults = _configured_vaults(settings, home, own)
+    project = _nearest(vaults, start)
     if project is not None and Trusted(home).holds(project):
-        found.append(KnownVault(PROJECT, "project", PRIORITIES["project"], project))
-    return sorted(found, key=lambda vault: (-vault.priority, vault.name != HOME, vault.name))
+        vaults.append(KnownVault(PROJECT, "project", PRIORITIES["project"], project))
+    return sorted(vaults, key=lambda vault: (-vault.priority, vault.name != HOME, vault.name))
 
 
 def untrusted_vault(settings: Settings, home: Path, own: Path, start: Path | None) -> Path | None:
@@ -166,15 +166,15 @@ def _nearest(known: Sequence[KnownVault], start: Path | None) -> Path | None:
 def _configured_vaults(settings: Settings, home: Path, own: Path) -> list[KnownVault]:
     """Return the home's own vault and those of the settings; a repeated name or place is an
     error, since memories would be found twice."""
-    found = [KnownVault(HOME, "agent", PRIORITIES["agent"], own)]
+    vaults = [KnownVault(HOME, "agent", PRIORITIES["agent"], own)]
     for number, table in enumerate(settings.vaults, start=1):
         place = f"{home / 'config.toml'}: [[vaults]] number {number}"
         vault = _read_table(table, home, place)
-        _check(vault, found, place)
+        _check(vault, vaults, place)
         if any(vault.name == collection.name for collection in settings.collections):
             raise UserError(f"{place}: a collection is named {vault.name!r}, too; choose another.")
-        found.append(vault)
-    return found
+        vaults.append(vault)
+    return vaults
 
 
 def _read_table(table: VaultSettings, home: Path, place: str) -> KnownVault:

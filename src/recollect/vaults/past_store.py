@@ -88,9 +88,9 @@ class PastVault:
         waiting = {id: stored for id, stored in self._held.items() if id not in known}
         now = self.vault.memories.get([*waiting])
         same = [id for id, one in now.items() if _wording(one) == _wording(waiting[id].memory)]
-        found = self.vault.vectors.read_vectors(identity, same)
+        current = self.vault.vectors.read_vectors(identity, same)
         rows: list[tuple[int, StoredVector]] = [
-            (waiting[id].key, one) for id, vectors in found.items() for one in vectors
+            (waiting[id].key, one) for id, vectors in current.items() for one in vectors
         ]
         if rows:
             self.then.vectors.put(

@@ -124,32 +124,32 @@ class RemoteVault:
         answer = self._remote.post_once(
             "/api/v1/search", body, dict[str, Any], timeout_s=self._timeout_s
         )
-        found = self._convert(answer, _RemoteAnswer)
-        if found.view != view or len(found.results) > MOST_RESULTS:
+        parsed = self._convert(answer, _RemoteAnswer)
+        if parsed.view != view or len(parsed.results) > MOST_RESULTS:
             raise self._wrong("answered with something else than was asked for")
         spent = round((time.perf_counter() - start) * 1000, 3)
         return Response(
             query=search.query,
             recipe=recipe.name,
             view=view,
-            intent=found.intent,
+            intent=parsed.intent,
             results=tuple(
                 result
-                for answer in found.results
+                for answer in parsed.results
                 if (result := self._result(answer, recipe, view, search.now)).memory.kind
                 not in search.filter.without_kinds
             ),
-            counts=_counts(found.counts, len(found.results)),
+            counts=_counts(parsed.counts, len(parsed.results)),
             topics={},
             degraded=tuple(
                 Degraded(_line(part.channel), _line(part.reason), part.reach)
-                for part in found.degraded[:MOST_NOTES]
+                for part in parsed.degraded[:MOST_NOTES]
             ),
-            notes=tuple(map(_line, found.notes[:MOST_NOTES])),
+            notes=tuple(map(_line, parsed.notes[:MOST_NOTES])),
             timings_ms={"total": spent},
-            understood=tuple(map(_line, found.understood[:MOST_NOTES])),
-            evidence=found.evidence,
-            confidence=found.confidence,
+            understood=tuple(map(_line, parsed.understood[:MOST_NOTES])),
+            evidence=parsed.evidence,
+            confidence=parsed.confidence,
         )
 
     def _convert(self, answer: dict[str, Any], kind: type[Shape]) -> Shape:

@@ -284,8 +284,8 @@ def remarks(turn: str) -> list[Remark]:
     """Return the remarks in a user's turn; none if there are so many that it was pasted."""
     names = triggered_forms(turn)
     forms = [form for form in FORMS if form.name in names]
-    found = list(_remarks(turn, forms)) if forms else []
-    return found if len(found) <= MOST_IN_A_TURN else []
+    matches = list(_remarks(turn, forms)) if forms else []
+    return matches if len(matches) <= MOST_IN_A_TURN else []
 
 
 def _remarks(turn: str, forms: Sequence[Form]) -> Iterator[Remark]:

@@ -49,9 +49,9 @@ def read(path: Path) -> Iterator[ImportedRecord]:
 
 
 def _of_folder(root: Path) -> Iterator[ImportedRecord]:
-    found = False
+    any_file = False
     for file in files_below(root, ".md"):
-        found = True
+        any_file = True
         where = file.relative_to(root).as_posix()
         try:
             yield _import_note(read_note(file, root), root.name)
@@ -59,7 +59,7 @@ def _of_folder(root: Path) -> Iterator[ImportedRecord]:
             yield refuse_record(where, str(error))
         except OSError as error:
             yield refuse_record(where, f"It cannot be read: {error.strerror}.")
-    if not found:
+    if not any_file:
         raise UserError(f"{root} is not of {TOOL}: it has no Markdown file.")
 
 
@@ -81,8 +81,8 @@ def _import_note(note: Note, project: str) -> ImportedRecord:
 def _observation_tags(body: str) -> list[str]:
     """Return the tags in observations, which are list items."""
     items = (line for line in _prose(body) if line.lstrip().startswith(LIST_ITEM))
-    found = (tag for line in items for tag in TAG.findall(line.partition(DIRECTIVE)[0]))
-    return list(dict.fromkeys(found))
+    tags = (tag for line in items for tag in TAG.findall(line.partition(DIRECTIVE)[0]))
+    return list(dict.fromkeys(tags))
 
 
 def _prose(body: str) -> Iterator[str]:

@@ -176,8 +176,8 @@ def _parts(content: Mapping[str, object]) -> tuple[str, tuple[str, ...], tuple[s
 def _attachment_names(about: Mapping[str, object]) -> tuple[str, ...]:
     """Return the names of attached files; a picture has a name here and a pointer in the
     message."""
-    found = json_list(about.get("attachments")) or []
-    names = (text_of(json_object(file).get("name")) for file in found)
+    files = json_list(about.get("attachments")) or []
+    names = (text_of(json_object(file).get("name")) for file in files)
     return tuple(name for name in names if name)
 
 

@@ -97,10 +97,10 @@ def _check_entries(
 ) -> Iterator[ExportEntry]:
     if file.raw is None:
         raise UserError(f"{file.name}: {file.reason}")
-    found = entries(file.raw, file.name)
-    first = list(islice(found, PEEK))
+    rest = entries(file.raw, file.name)
+    first = list(islice(rest, PEEK))
     check(file.name, [entry.value for entry in first])
-    return chain(first, found)
+    return chain(first, rest)
 
 
 def export_files(path: Path, tool: str, names: re.Pattern[str]) -> Iterator[ExportFile]:
@@ -111,15 +111,15 @@ def export_files(path: Path, tool: str, names: re.Pattern[str]) -> Iterator[Expo
     come as several.
     """
     if require_path(path).is_dir():
-        found = _in_folder(path, names)
+        files = _in_folder(path, names)
     elif first_bytes(path, 4) in ZIP:
-        found = _in_zip(path, names)
+        files = _in_zip(path, names)
     else:
         return iter([ExportFile(path.name, whole_file(path, LARGEST_FILE))])
-    first = next(found, None)
+    first = next(files, None)
     if first is None:
         raise UserError(f"{path} holds no file of {tool}.")
-    return chain([first], found)
+    return chain([first], files)
 
 
 def _in_folder(folder: Path, names: re.Pattern[str]) -> Iterator[ExportFile]:

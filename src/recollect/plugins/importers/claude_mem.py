@@ -67,17 +67,17 @@ def _version(connection: apsw.Connection) -> int | None:
 
 def _sessions(connection: apsw.Connection) -> Sessions:
     """Return the sessions by each of their ids, since rows may refer to any of them."""
-    found: dict[object, Mapping[str, object]] = {}
+    sessions: dict[object, Mapping[str, object]] = {}
     if "id" not in columns(connection, "sdk_sessions"):
-        return found
+        return sessions
     for row in rows(connection, "sdk_sessions", "id", without=("user_prompt",)):
         values = row.values or {}
         names = ("id", "memory_session_id", "content_session_id", "sdk_session_id")
         for name in (*names, "claude_session_id"):
             # A number is the id of a row, a text is one of the other ids.
             if not empty(values.get(name)):
-                found.setdefault(values[name], values)
-    return found
+                sessions.setdefault(values[name], values)
+    return sessions
 
 
 def _record(

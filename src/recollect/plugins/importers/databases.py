@@ -96,12 +96,12 @@ def _unreadable(path: Path, tool: str, error: Exception) -> UserError:
 
 def columns(connection: apsw.Connection, table: str) -> tuple[str, ...]:
     """Return the names of a table's columns, none for a missing table."""
-    found = connection.execute(
+    names = connection.execute(
         "SELECT name FROM pragma_table_info(?) WHERE EXISTS "
         "(SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)",
         (table, table),
     )
-    return tuple(str(name) for (name,) in found)
+    return tuple(str(name) for (name,) in names)
 
 
 def require(connection: apsw.Connection, path: Path, tool: str, **tables: tuple[str, ...]) -> None:
@@ -154,8 +154,8 @@ def import_rows(
 
 def pairs(connection: apsw.Connection, table: str, key: str, value: str) -> dict[object, object]:
     """Return the values of one column by those of another, from all readable rows."""
-    found = (row.values for row in rows(connection, table, key) if row.values)
-    return {values.get(key): values.get(value) for values in found}
+    readable = (row.values for row in rows(connection, table, key) if row.values)
+    return {values.get(key): values.get(value) for values in readable}
 
 
 def as_blobs(names: Iterable[str]) -> str:

@@ -78,14 +78,14 @@ def json_value(raw: bytes | str, what: str) -> object:
 
 def json_object(value: object) -> dict[str, object]:
     """Return the value if it is a JSON object or the text of one; else an empty object."""
-    found = _from_text(value)
-    return found if isinstance(found, dict) else {}
+    decoded = _from_text(value)
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def json_list(value: object) -> list[object] | None:
     """Return the value if it is a JSON list or the text of one; else None."""
-    found = _from_text(value)
-    return found if isinstance(found, list) else None
+    decoded = _from_text(value)
+    return decoded if isinstance(decoded, list) else None
 
 
 def _from_text(value: object) -> object:

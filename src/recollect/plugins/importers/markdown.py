@@ -30,12 +30,12 @@ from recollect.plugin.importers import (
 def read(path: Path) -> Iterator[ImportedRecord]:
     """Yield a record for each Markdown file, without hidden ones; links are not followed."""
     folder = existing_folder(path)
-    found = False
+    any_file = False
     paths: dict[str, str] = {}
     for entry in walk(folder):
         if not entry.markdown and not entry.problem:
             continue
-        found = True
+        any_file = True
         if entry.problem:
             if entry.markdown or entry.problem != LINK:
                 yield refuse_record(entry.path, entry.problem)
@@ -46,7 +46,7 @@ def read(path: Path) -> Iterator[ImportedRecord]:
             if first != entry.path:  # a copy; one would overwrite the other
                 record = refuse_record(entry.path, f"It has the same id as {first}.")
         yield record
-    if not found:
+    if not any_file:
         raise UserError(f"The folder {path} holds no Markdown file.")
 
 

@@ -113,12 +113,12 @@ def _metadata(connection: apsw.Connection, id: object) -> dict[str, object]:
     """Return the metadata of one entry, by key; texts that are not UTF-8 stay bytes."""
     there = columns(connection, "embedding_metadata")
     asked = as_blobs(name for name in ("key", *VALUES) if name in there)
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {asked} FROM embedding_metadata WHERE id IS ? ORDER BY rowid",
         (id if isinstance(id, int) else None,),
     )
     about: dict[str, object] = {}
-    for key, *several in found:
+    for key, *several in rows:
         value = next((value for value in several if value is not None), None)
         about[str(decode_text(key))] = decode_text(value)
     return about

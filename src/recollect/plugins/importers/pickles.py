@@ -125,16 +125,16 @@ class _Stack:
         """Take the last values off the stack."""
         if count > len(self.values):
             raise NotData("It takes more than it holds.")
-        found = self.values[-count:]
+        values = self.values[-count:]
         del self.values[-count:]
-        return found
+        return values
 
     def _pop_to_mark(self) -> list[Any]:
         """Take the values since the last mark off the stack."""
         start = self.marks.pop()
-        found = self.values[start:]
+        values = self.values[start:]
         del self.values[start:]
-        return found
+        return values
 
 
 def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:

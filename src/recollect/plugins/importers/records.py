@@ -151,10 +151,10 @@ class Record:
         """Return the texts of a list, which may be JSON; other items are unmapped."""
         decoded = json_list(value) if isinstance(value, str) else value
         items = decoded if isinstance(decoded, list) else [value]
-        found = [plain(item) for item in items]
-        if None in found and not empty(value):
+        texts = [plain(item) for item in items]
+        if None in texts and not empty(value):
             self.leave(name)
-        return [text.strip() for text in found if text and not empty(text)]
+        return [text.strip() for text in texts if text and not empty(text)]
 
     def end(self, name: str) -> None:
         """Set `valid_until` to the time when the record was archived, instead of any other."""
@@ -271,11 +271,11 @@ class Note(NamedTuple):
 
 def read_note(file: Path, root: Path) -> Note:
     """Read the note in a file; UserError if it cannot be read."""
-    found = split(text_file(file))
-    fields = {name: value for name, value in found.fields.items() if value not in NOTHING}
+    parsed = split(text_file(file))
+    fields = {name: value for name, value in parsed.fields.items() if value not in NOTHING}
     changed = iso(from_micros(file.stat().st_mtime_ns // 1000))
     where = file.relative_to(root).as_posix()
-    return Note(file.stem, where, fields, found.body.strip("\n"), changed, found.problem)
+    return Note(file.stem, where, fields, parsed.body.strip("\n"), changed, parsed.problem)
 
 
 def put_title_and_text(record: Record, note: Note) -> None:

@@ -124,7 +124,7 @@ def _last_part(folder: object) -> str | None:
 def _of_bundles(path: Path) -> Iterator[ImportedRecord]:
     folder = path if path.is_dir() else path.parent
     files = list(files_below(path, ".json")) if path.is_dir() else [path]
-    found = False
+    any_bundle = False
     for file in files:
         where = file.relative_to(folder).as_posix()
         try:
@@ -134,9 +134,9 @@ def _of_bundles(path: Path) -> Iterator[ImportedRecord]:
             continue
         entries = bundle.get("entries") if isinstance(bundle, dict) else None
         if isinstance(bundle, dict) and isinstance(entries, list):
-            found = True
+            any_bundle = True
             yield from _of_bundle(where, bundle.get("domain"), entries)
-    if not found:
+    if not any_bundle:
         raise UserError(
             f"{path} is not of {TOOL}: it is neither a {VAULT} nor a bundle, a JSON file with "
             "`entries`."

@@ -77,9 +77,9 @@ def mirror(
     if not dry_run:
         remove_leftovers_below(folder.root)
     state = folder.state(identity)
-    found = scan(folder.root, state.entries)
-    actions = Actions(vault, folder, state.entries, found, clean, dry_run=dry_run)
-    problems = dict(found.problems)
+    scanned = scan(folder.root, state.entries)
+    actions = Actions(vault, folder, state.entries, scanned, clean, dry_run=dry_run)
+    problems = dict(scanned.problems)
 
     def attempt(path: str, act: Callable[[], None]) -> None:
         """Act; report a failure, leave its entry unchanged, and go on."""
@@ -94,12 +94,12 @@ def mirror(
             del actions.steps[done:]
 
     # Each memory and its file first, then the files without a memory.
-    for id in sorted({*state.entries, *actions.memories, *actions.files} - found.blocked):
+    for id in sorted({*state.entries, *actions.memories, *actions.files} - scanned.blocked):
         entry, file = state.entries.get(id), actions.files.get(id)
         attempt(
             file.path if file else entry.path if entry else id, partial(_pair, actions, id, entry)
         )
-    for note in found.notes:
+    for note in scanned.notes:
         attempt(note.path, partial(actions.take_note, note))
     after = State(VERSION, identity, actions.entries)
     if not dry_run and after != state:

@@ -51,13 +51,13 @@ class MirrorScan(NamedTuple):
 def scan(root: Path, entries: Mapping[str, MirrorEntry]) -> MirrorScan:
     """Scan every file. UserError if all known files are gone: probably the disk is not mounted."""
     scanner = _Scanner(root, entries)
-    found = list(walk(root))
-    for entry in found:
+    walked = list(walk(root))
+    for entry in walked:
         if entry.problem:
             scanner.skip(entry)
         elif entry.markdown:
             scanner.read(entry.path)
-    if entries and not any(entry.markdown for entry in found):
+    if entries and not any(entry.markdown for entry in walked):
         raise UserError(
             f"The folder {root} has no Markdown file any more, though {len(entries):,} were there: "
             "is its disk there? Nothing was changed."
@@ -68,7 +68,7 @@ def scan(root: Path, entries: Mapping[str, MirrorEntry]) -> MirrorScan:
         [*scanner.notes, *copies],
         frozenset(scanner.blocked),
         scanner.problems,
-        frozenset(same_place(entry.path) for entry in found),
+        frozenset(same_place(entry.path) for entry in walked),
     )
 
 

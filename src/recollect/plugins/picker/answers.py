@@ -138,9 +138,9 @@ class LiveAnswers:
             return Answer(tuple(Item(each, None) for each in listed), now=memory.now())
         left_out = self._skip_slow_parts(memory, query) if quick else {}
         asked = replace(asked, changes={**asked.changes, **left_out})
-        found = memory.search(asked)
-        items = tuple(Item(result.memory, result) for result in found)
-        return Answer(items, found, not left_out, now=memory.now())
+        response = memory.search(asked)
+        items = tuple(Item(result.memory, result) for result in response)
+        return Answer(items, response, not left_out, now=memory.now())
 
     def _skip_slow_parts(self, memory: Recollect, query: str) -> dict[str, object]:
         """Return changes of the recipe that skip the reranker, and a model that is not loaded."""
