@@ -214,8 +214,8 @@ def context(served: Served, args: arguments.ContextArguments) -> ToolAnswer:
 @tool("memory_save", "Save a memory", arguments.SAVED, WRITE, pool=WRITES, adds=True)
 def save(served: Served, args: arguments.SaveArguments) -> ToolAnswer:
     """Keep one thing worth knowing later: a decision and why, a bug and its fix, a preference.
-    title or text is required. No secrets, nothing the code says anyway. What is there already is
-    updated."""
+    title or text is required. No secrets, nothing the code says anyway. An existing one is updated.
+    """
     fields = args.fields()
     if served.project is not None:
         fields.setdefault("project", served.project)

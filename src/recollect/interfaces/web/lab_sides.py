@@ -229,34 +229,33 @@ class Side(Struct, frozen=True, kw_only=True):
 
 def side_of(engine: Recollect, name: str, asked: SearchParameters, *, search: bool) -> Side:
     """Return a side with its recipe and results, as far as possible; errors are in `problem`."""
-    side = Side(name=name, asked=asked)
+    found: dict[str, Any] = {}
     try:
         declared = engine.recipe(asked.recipe)
         known = constants(declared)
-        names = {constant.name for constant in known}
-        others = {name: text_of(value) for name, value in asked.set.items() if name not in names}
-        side = msgspec.structs.replace(
-            side,
-            groups=slider_groups(known, asked.set),
-            others=others,
-            about=declared.about,
-            declared=declared,
-            own=declared.name not in BUILT_IN,
-        )
+        numbers = {constant.name for constant in known}
+        found |= {
+            "groups": slider_groups(known, asked.set),
+            "others": {
+                key: text_of(value) for key, value in asked.set.items() if key not in numbers
+            },
+            "about": declared.about,
+            "declared": declared,
+            "own": declared.name not in BUILT_IN,
+        }
         recipe = engine.recipes.with_changes(declared.name, asked.set) if asked.set else declared
         toml = "\n".join(toml_lines({"extends": declared.name} | nested_changes(asked.set)))
-        side = msgspec.structs.replace(side, recipe=recipe, toml=toml.rstrip())
+        found |= {"recipe": recipe, "toml": toml.rstrip()}
         if search:
-            learning = _learning(engine, declared.name, recipe)
-            side = msgspec.structs.replace(side, learning=learning)
+            found["learning"] = _learning(engine, declared.name, recipe)
         if search and asked.query.strip():
             limit = asked.limit or ROWS
             answer = msgspec.structs.replace(asked, limit=limit).search(engine)
             rows = _rows(engine, answer, min(limit, MOST_ROWS))  # some recipes return more
-            side = msgspec.structs.replace(side, answer=answer, rows=rows)
+            found |= {"answer": answer, "rows": rows}
     except (UserError, ProviderError) as error:
-        return msgspec.structs.replace(side, problem=str(error))
-    return side
+        found["problem"] = str(error)
+    return Side(name=name, asked=asked, **found)
 
 
 def _learning(engine: Recollect, name: str, recipe: Recipe) -> Learning:
