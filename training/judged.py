@@ -26,7 +26,7 @@ from recollect.models.embedding_queue import Batches
 from recollect.models.folder import builtin
 from recollect.models.onnx import OnnxEmbedder
 from recollect.settings import Embedding, Settings
-from recollect.store.base import Waiting
+from recollect.store.base import WaitingMemory
 from recollect.types import Span
 from recollect_evaluation.cache import Cache
 from recollect_evaluation.evaluation import Evaluation, open_evaluation
@@ -67,7 +67,7 @@ class Recording(Batches):
 
     texts: dict[int, str]
 
-    def embed_batch(self, batch: Sequence[Waiting]) -> bool:
+    def embed_batch(self, batch: Sequence[WaitingMemory]) -> bool:
         self.texts |= {waiting.key: waiting.text for waiting in batch}
         return super().embed_batch(batch)
 
