@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -172,12 +172,16 @@ def check_search(search: Search | str, /, **fields: Any) -> Search:
     own = {name: value for name, value in fields.items() if name in Search.__struct_fields__}
     narrow = {name: value for name, value in fields.items() if name not in own}
     search = replace(search, **own)
+    for name in narrow:
+        if name not in Filter.__struct_fields__:
+            known = ", ".join(Filter.__struct_fields__)
+            raise UserError(f"{name!r} is not a filter; filters are: {known}.")
     return replace(
         search,
         query=clean_query(search.query),
         view=None if search.view is None else one_of(View, search.view, "view"),
         sort=one_of(Sort, search.sort, "sort"),
-        filter=check_filter(set_filter_fields(search.filter, narrow)),
+        filter=check_filter(replace(search.filter, **narrow)),
         prefer_tags=as_tuple(search.prefer_tags, "prefer_tags"),
         ignored=as_tuple(search.ignored, "ignored"),
         vaults=as_tuple(search.vaults, "vaults"),
@@ -192,15 +196,6 @@ def one_of(allowed: Any, name: str, what: str) -> Any:
     if name not in (known := get_args(allowed)):
         raise UserError(not_allowed(what, name, known))
     return name
-
-
-def set_filter_fields(filter: Filter, fields: Mapping[str, object]) -> Filter:
-    """Return the filter with these fields set; raise UserError for an unknown field."""
-    for name in fields:
-        if name not in Filter.__struct_fields__:
-            known = ", ".join(Filter.__struct_fields__)
-            raise UserError(f"{name!r} is not a filter; filters are: {known}.")
-    return replace(filter, **fields)
 
 
 def check_filter(filter: Filter) -> Filter:

@@ -23,14 +23,9 @@ def sha256_hex(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def keyed_digest(key: bytes, text: str) -> bytes:
-    """Return the HMAC-SHA-256, which reveals nothing about the text without the key."""
-    return hmac.digest(key, text.encode(), "sha256")
-
-
 def topic_hash(key: bytes, word: str) -> bytes:
-    """Return the keyed hash of a tag, ignoring case."""
-    return keyed_digest(key, word.lower())
+    """Return the HMAC-SHA-256 of a tag in lower case, which reveals nothing without the key."""
+    return hmac.digest(key, word.lower().encode(), "sha256")
 
 
 def with_checksum(body: bytes) -> bytes:

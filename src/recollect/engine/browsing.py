@@ -219,20 +219,19 @@ def _read_side(
 
 
 def timeline_json(found: Timeline) -> dict[str, Any]:
-    """Return the timeline for programs."""
-    sides = {"before": found.before, "after": found.after}
+    """Return the timeline for programs; entries have `expired` and `superseded_by` if set."""
+
+    def entry_json(entry: TimelineEntry) -> dict[str, Any]:
+        facts = {name: getattr(entry.memory, name) for name in ("id", "title", "kind", "project")}
+        state = state_json(entry.memory, found.now)
+        return {"at": iso(entry.at), "what": entry.what, **facts, **state}
+
     return {
         "at": iso(found.at),
         "around": found.around and found.around.id,
-        **{name: [entry_json(entry, found.now) for entry in side] for name, side in sides.items()},
+        "before": [entry_json(entry) for entry in found.before],
+        "after": [entry_json(entry) for entry in found.after],
     }
-
-
-def entry_json(entry: TimelineEntry, now: datetime) -> dict[str, Any]:
-    """Return one entry for programs, with `expired` and `superseded_by` if they apply."""
-    memory = entry.memory
-    facts = {"id": memory.id, "title": memory.title, "kind": memory.kind, "project": memory.project}
-    return {"at": iso(entry.at), "what": entry.what, **facts, **state_json(memory, now)}
 
 
 @operation(SEARCH, retry=True)

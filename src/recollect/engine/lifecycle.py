@@ -166,15 +166,6 @@ def empty_trash(
     return purged
 
 
-def empty_old_trash(session: Session, *, automatic: bool = False) -> int:
-    """Purge memories that have been in the trash for longer than the setting `trash.keep`."""
-    days = session.settings.trash.keep
-    if not days:
-        return 0
-    before = shift(session.clock(), -timedelta(days=days))
-    return empty_trash(session, before=before, automatic=automatic)
-
-
 def merge_fields(first: Memory, others: Sequence[Memory], ids: Iterable[str]) -> dict[str, Any]:
     """Return the fields of the merged memory. Short fields come from the first memory that has
     them. Of texts the longest is kept, followed by what others add. It is valid while any of them
@@ -262,7 +253,9 @@ def tidy(
     `dry_run`: only report the policies. A policy that would change more than half of the vault
     needs `yes`."""
     if not dry_run:
-        empty_old_trash(session, automatic=automatic)
+        if days := session.settings.trash.keep:
+            before = shift(session.clock(), -timedelta(days=days))
+            empty_trash(session, before=before, automatic=automatic)
         keep = parse_keep(session.settings.history.keep)
         while session.store.history.compact(keep, session.clock(), whole=True):
             pass

@@ -39,7 +39,7 @@ from recollect.vaults.keys import derive_key
 from recollect.vaults.known import KnownVault, known_vaults
 
 if TYPE_CHECKING:
-    from recollect.store.rescue.repair import RepairResult
+    pass
 
 # The checks that find damage; others find derived data that is out of date.
 DAMAGE = ("file", "memories")
@@ -146,7 +146,10 @@ def doctor(
         )
         mended = mend(store, session.clock())
         session.wrote("mend")
-        notes = [Finding("repair", None, note=each) for each in repair_notes(mended)]
+        lost = salvage_notes(mended.report)
+        if mended.kept is not None:
+            lost.append(f"The damaged vault is kept: {mended.kept}")
+        notes = [Finding("repair", None, note=each) for each in lost]
         findings = [*session.store.examine(), *notes]
     elif not _note_damage(session, findings):
         session.store.database.note_damage(None)
@@ -179,14 +182,6 @@ def _note_damage(session: Session, findings: Sequence[Finding]) -> bool:
     if damaged:
         session.store.database.note_damage(damaged[0])
     return bool(damaged)
-
-
-def repair_notes(mended: RepairResult) -> list[str]:
-    """Return sentences about what a repair lost, and where the damaged file is kept."""
-    notes = salvage_notes(mended.report)
-    if mended.kept is not None:
-        notes.append(f"The damaged vault is kept: {mended.kept}")
-    return notes
 
 
 @operation(ADMIN)

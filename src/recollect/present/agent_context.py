@@ -85,7 +85,7 @@ def context_text(found: Context, when: Callable[[datetime], str] = day) -> str:
     if found.note:
         parts.append(found.note)
     if found.left_out:
-        parts.append(sentences.over_budget(found.left_out))
+        parts.append(f"{found.left_out:,} more not shown: they do not fit into the token budget")
     if response := found.response:
         parts += [one_line(sentences.degraded(part, response)) for part in response.degraded]
     return "\n\n".join(parts)

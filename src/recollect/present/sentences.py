@@ -252,11 +252,6 @@ def not_shown(response: Response) -> str:
     return f"{count:,} more not shown" if count else ""
 
 
-def over_budget(count: int) -> str:
-    """Say how many memories did not fit into a context."""
-    return f"{count:,} more not shown: they do not fit into the token budget"
-
-
 def others(result: Result) -> Iterator[str]:
     """Yield `says the same as deploy-2`, `replaces deploy-1 (2026-01-14)`, `replaced by deploy-3`:
     only links, not the ranking's guesses."""
