@@ -1,22 +1,25 @@
-"""The codes in the vault: written and removed with their vectors, right after every step."""
+"""The codes of vectors, in the vault and in memory, follow their vectors through every write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from suites.stores.helpers import change, forget, nearest, put, save
+from suites.stores.helpers import forget, nearest, put, save
 from suites.stores.samples import CHANGE, EVERYTHING, memory
 
+from recollect.lifetime import Lifetime
 from recollect.store import vector_codes
-from recollect.store.sqlite import vectors
+from recollect.store.sqlite import vector_index, vectors
 from recollect.store.sqlite.replacement import change_key, new_header
 from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.vault_files import Sealed
 from recollect.store.vector_codes import (
+    CodedVectors,
     PassingVectors,
     encode_signs,
     pack,
@@ -24,7 +27,7 @@ from recollect.store.vector_codes import (
     score_signs,
     unpack,
 )
-from recollect.types import Filter
+from recollect.types import Filter, Span
 
 Floats = NDArray[np.float32]
 
@@ -90,6 +93,15 @@ class Vault:
             found = nearest(store, query, 5, Filter(project="p1"), MODEL)
             assert found == self.nearest_by_hand(query, 5, "p1")
 
+    def count_found(self, limit: int = 100) -> int:
+        return len(nearest(self.stores[0], self.vector(), limit, identity=MODEL))
+
+    def coded(self) -> CodedVectors:
+        """Return the codes in memory."""
+        found = self.stores[0].vectors._indexes[MODEL, 0]._coded
+        assert found is not None
+        return found
+
     def codes(self) -> int:
         [(count,)] = self.stores[0].database.rows("SELECT count(*) FROM vector_codes")
         return int(str(count))
@@ -151,31 +163,6 @@ def test_a_vector_of_zeros_has_a_code() -> None:
     rows[1] = 0.5
     coded = unpack(pack(np.arange(2), np.arange(2), rows))
     assert score(PassingVectors(coded, None), rows[1]).scores.tolist() == pytest.approx([0, 1])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_two_processes_answer_like_a_comparison_with_every_vector(
-    tmp_path: Path, seed: int
-) -> None:
-    """Additions, edits and removals at random, by either; both follow, and so does a newcomer."""
-    vault = Vault(tmp_path / "vault.db", seed)
-    first, second = vault.stores[0], vault.open()
-    for step in range(12):
-        vault.add(int(vault.random.integers(1, 60)), (first, second)[vault.random.integers(2)])
-        if step % 3 == 1:
-            vault.remove(*vault.some(int(vault.random.integers(1, 40))))
-        for name in vault.some(3):
-            change(second, name, text=f"edited in step {step}")
-            del vault.vectors[name]
-            if step % 2:
-                vault.vectors[name] = vault.vector()
-                put(second, MODEL, {name: vault.vectors[name]})
-        vault.check(first, second)
-    vault.check(vault.open())
-    assert vault.codes() == len(vault.vectors) > 20
-    assert vault.problems() == []
-    for store in vault.stores:
-        store.close()
 
 
 def test_no_code_of_a_purged_memory_is_left(vault: Vault) -> None:
@@ -286,3 +273,81 @@ def test_vectors_cut_to_fewer_dimensions_are_found_among_many(vault: Vault) -> N
     cut = {name: row[:8] / np.linalg.norm(row[:8]) for name, row in vault.vectors.items()}
     best = sorted(cut, key=lambda name: -float(cut[name] @ query[:8]))[:10]
     assert [near.memory_id for near in found] == best
+
+
+def test_many_small_writes_equal_one_big_load(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With hardly any room the codes are read again and again."""
+    monkeypatch.setattr(vector_codes, "HEADROOM", (1.0, 20))
+    monkeypatch.setattr(vector_index, "BATCH", 7)
+    for _ in range(34):
+        vault.add(9)
+        vault.check()
+    query, stores = vault.vector(), (vault.stores[0], vault.open())
+    grown, loaded = (one.vectors.nearest(MODEL, query, 306, EVERYTHING) for one in stores)
+    assert grown == loaded
+
+
+def test_a_command_keeps_no_codes(vault: Vault) -> None:
+    vault.add(300)
+    vault.stores.append(SqliteStore(vault.path, lifetime=Lifetime.ONCE))
+    vault.check()
+    assert vault.stores[1].vectors._indexes == {} or vector_codes.LARGE < 300
+
+
+def test_codes_are_read_again_where_much_of_what_they_propose_was_removed(vault: Vault) -> None:
+    vault.add(40)
+    vault.check()
+    before = vault.coded()
+    vault.remove(*vault.some(10))
+    assert [vault.count_found() for _ in range(2)] == [30, 30]
+    assert vault.coded() is before, "A quarter is borne."
+    vault.remove(*vault.some(1))
+    assert [vault.count_found() for _ in range(2)] == [29, 29]
+    assert vault.coded().size == 29
+    vault.check()
+
+
+def test_a_search_under_way_keeps_the_rows_that_it_began_with(vault: Vault) -> None:
+    vault.add(40)
+    vault.check()
+    began = vault.coded()
+    numbers, seqs = began.numbers[:40].copy(), began.seqs[:40].copy()
+    vault.add(40)
+    vault.check()
+    vault.remove(*sorted(vault.vectors)[:30])
+    vault.check()
+    assert began.size == 40
+    assert np.array_equal(began.numbers[:40], numbers)
+    assert np.array_equal(began.seqs[:40], seqs)
+
+
+def test_a_reader_of_an_earlier_moment_takes_nothing_from_others(vault: Vault) -> None:
+    """It reads the codes of its moment; later readers still find later ones."""
+    vault.add(40)
+    vault.check()
+    store = vault.stores[0]
+    with ThreadPoolExecutor(1) as thread, store.database.reading() as connection:
+        connection.execute("SELECT 1 FROM vectors").fetchall()  # of this moment is the block
+        thread.submit(vault.add, 20).result()
+        assert thread.submit(vault.count_found).result() == 60
+        store.vectors.forget()
+        assert vault.count_found() == 40
+        assert thread.submit(vault.count_found).result() == 60
+    vault.check()
+
+
+def test_many_passages_of_one_memory_do_not_crowd_out_the_others(vault: Vault) -> None:
+    """A hundred passages are all nearer than any other memory."""
+    query, store = vault.vector(), vault.stores[0]
+    stored = save(store, *(memory(f"m{number:02}") for number in range(20)))
+    first, *others = [one.key for one in stored.values()]
+    near = query + 0.01 * vault.random.standard_normal((100, WIDTH))
+    crowd = (near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float32)
+    rows = [(first, row) for row in crowd] + [(key, vault.vector()) for key in others]
+    store.vectors.put(MODEL, WIDTH, rows, spans=[Span(0, 1)] * len(rows))
+    found = nearest(store, query, 10, identity=MODEL)
+    assert len(set(found)) == len(found) == 10
+    assert found[0] == "m00"
+    assert len(nearest(store, query, 100, identity=MODEL)) == 20
