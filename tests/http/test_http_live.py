@@ -167,7 +167,7 @@ def test_a_stream_says_that_the_vault_is_locked_and_opens_none(
     server: ThreadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with watching(server) as events:
-        monkeypatch.setattr(Database, "at_rest", property(lambda self: True))
+        monkeypatch.setattr(Database, "at_rest", property(lambda self: True), raising=False)
         assert events.next() == ("locked", {"why": "The vault is locked."})
         assert events.next() == ("", {})
     answer = server.client.get("/live/events", params={"once": "true"})
