@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from recollect.folders.transcript import turns
 from recollect.ingest.remarks import Remark
-from recollect.plugins.capture.forms import FORMS, remarks
+from recollect.plugins.capture import FORMS, remarks
 
 HERE = Path(__file__).parent / "capture"
 ROUNDS = 5  # the quickest round: other load of the machine only adds time

@@ -271,6 +271,6 @@ def test_the_graph_is_the_real_one() -> None:
     seen = {(one.importer, one.imported) for one in local()}
     assert ("recollect.pipeline", "recollect.recipes.base") in seen
     assert ("recollect.engine.opening", "recollect.store.sqlite.store") in seen
-    assert ("recollect_postgres.registration", "recollect_postgres.store") in seen
+    assert ("recollect_postgres.store", "recollect_postgres.database") in seen
     assert any(one.lazy for one in local())
     assert len(CORE) > 50

@@ -1,4 +1,5 @@
-"""A vault in PostgreSQL; implements the protocols of `store/base.py`."""
+"""A vault in PostgreSQL: implements the protocols of `store/base.py`. This is the entry point of
+the distribution (see `recollect.store.registry.StoreType`)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 from recollect.errors import StoreError
 from recollect.lifetime import Lifetime
+from recollect.settings import StoreSettings
 from recollect.store.base import Writing
 from recollect.store.folders import StoredFolders
 from recollect.store.history import Change
@@ -17,6 +19,7 @@ from recollect.store.upkeep import AgingCaptures, CapturedRemarks, Reviews, Tras
 from recollect.store.vault import Finding
 from recollect.types import Degraded
 from recollect_postgres import indexing
+from recollect_postgres.access import PostgresAccess
 from recollect_postgres.database import PostgresDatabase
 from recollect_postgres.examination import counts_finding, examine, word_findings
 from recollect_postgres.feedback import PostgresFeedback, PostgresUsage
@@ -158,3 +161,20 @@ class PostgresStore:
         self.vectors.close()
         self.database.merging.close()
         self.database.close()
+
+
+def open_store(place: StoreSettings, *, lifetime: Lifetime) -> PostgresStore:
+    """Open the vault named `place.vault`."""
+    return PostgresStore(
+        place.url,
+        place.vault,
+        lifetime=lifetime,
+        retry_s=place.retry_s,
+        read_url=place.read_url,
+        max_staleness_s=place.max_staleness_s,
+    )
+
+
+def open_access(place: StoreSettings) -> PostgresAccess:
+    """Open the tokens, browser sessions and logs of that vault's servers."""
+    return PostgresAccess(place)

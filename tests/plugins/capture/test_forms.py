@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from recollect.interfaces.hooks.answers import ASKING, PROMPT, START, SUMMARY
-from recollect.plugins.capture.forms import FORMS, LONGEST, MOST_IN_A_TURN, remarks, title_of
+from recollect.plugins.capture import FORMS, LONGEST, MOST_IN_A_TURN, remarks, title_of
 from recollect.types import CaptureForm
 
 ROOT = Path(__file__).parents[3]

@@ -22,8 +22,16 @@ from recollect.plugin.mirrors import (
     revision,
 )
 from recollect.plugins.mirror.actions import Actions
-from recollect.plugins.mirror.folder import VERSION, MirroredFolder, MirrorEntry, State
+from recollect.plugins.mirror.folder import (
+    VERSION,
+    MirroredFolder,
+    MirrorEntry,
+    State,
+    write_folder,
+)
 from recollect.plugins.mirror.scan import scan
+
+__all__ = ("mirror", "write_folder")  # the entry point, see `MirrorType`
 
 # The state of one side since both were last equal; a new side has changed.
 Side = Literal["unchanged", "changed", "gone"]

@@ -372,7 +372,7 @@ class Picker:
         )
 
 
-def picked(
+def pick(
     open_vault: Callable[[], Recollect],
     search: Search,
     command: Callable[[list[str]], int],
