@@ -126,11 +126,18 @@ def fill(home: str) -> None:
     with Recollect(home=home, clock=lambda: NOW) as memory:
         memory.save_all(list(sample(NOW)))
         memory.embed_now()
-    for client, query in (("claude-code", "refresh tokens"), ("codex", "slow shipment list")):
+    for client, query, learned in (
+        ("claude-code", "refresh tokens", "The staging certificate is renewed by hand until May"),
+        (
+            "codex",
+            "slow shipment list",
+            "Calls of the carrier's API are retried after 2, 4 and 8 s",
+        ),
+    ):
         with Recollect(home=home, clock=lambda: NOW, interface="mcp", client=client) as memory:
             memory.context(query, limit=3)
             memory.search(query, limit=2)
-            memory.save(title=f"{client} looked into: {query}", project="harbor-api")
+            memory.save(title=learned, project="harbor-api")
 
 
 if __name__ == "__main__":
