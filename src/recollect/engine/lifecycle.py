@@ -52,8 +52,8 @@ def merge(
     *,
     into: Annotated[str | None, about("the memory to keep (default: the first one)")] = None,
 ) -> Memory:
-    """Make one memory of several: the first, or `into`, gets what the others say beside it, and
-    the others are forgotten. `show` answers their ids with it. Returns the merged memory."""
+    """Merge memories into the first one, or into `into`. It gets what the others add, and they are
+    forgotten; `show` answers their ids with it. Returns the merged memory."""
     names = list(dict.fromkeys([*([into] if into is not None else ()), *as_tuple(ids, "ids")]))
     if len(names) < 2:
         raise UserError("A memory cannot be merged with itself; name two or more.")

@@ -104,10 +104,10 @@ def _differences(
             yield FieldDifference(name, tuple(_tags(old, new)))
         elif name != "updated_at":
             old, new = (when(each) if isinstance(each, datetime) else each for each in (old, new))
-            yield FieldDifference(name, tuple(_replaced(old or "", new or "")))
+            yield FieldDifference(name, tuple(_removed_and_added(old or "", new or "")))
 
 
-def _replaced(old: str, new: str) -> Iterator[TextChange]:
+def _removed_and_added(old: str, new: str) -> Iterator[TextChange]:
     if old:
         yield TextChange("removed", old)
     if new:
@@ -116,14 +116,14 @@ def _replaced(old: str, new: str) -> Iterator[TextChange]:
 
 def _tags(old: Sequence[str], new: Sequence[str]) -> Iterator[TextChange]:
     removed = ", ".join(tag for tag in old if tag not in new)
-    return _replaced(removed, ", ".join(tag for tag in new if tag not in old))
+    return _removed_and_added(removed, ", ".join(tag for tag in new if tag not in old))
 
 
 def _words(old: str, new: str) -> Iterator[TextChange]:
     """Yield removed and added words, with some unchanged text around them."""
     a, b = WORDS.findall(old), WORDS.findall(new)
     if max(len(a), len(b)) > MOST_COMPARED:
-        yield from _replaced(old, new)
+        yield from _removed_and_added(old, new)
         return
     codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     for number, (what, a1, a2, b1, b2) in enumerate(codes):
@@ -135,7 +135,7 @@ def _words(old: str, new: str) -> Iterator[TextChange]:
                 text = f"{start}…{end}"
             yield TextChange("same", text)
         else:
-            yield from _replaced("".join(a[a1:a2]), "".join(b[b1:b2]))
+            yield from _removed_and_added("".join(a[a1:a2]), "".join(b[b1:b2]))
 
 
 def difference_text(difference: FieldDifference) -> str:
