@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from recollect import Memory, Recollect
-from recollect.ingest.draft import make_draft
+from recollect.ingest.draft import LONG_SUFFIX, SUFFIX, make_draft, make_id
 from recollect.ingest.exchange import raw_lines
 from recollect.ingest.saving import MOST_READ, Saved
 from recollect.settings import Embedding, Rerank, Settings
@@ -47,6 +48,11 @@ def vault(tmp_path: Path) -> Iterator[Ticking]:
 def save(vault: Recollect, **fields: object) -> Saved:
     [saved] = vault.save_all([make_draft(fields)])
     return saved
+
+
+def import_rows(vault: Recollect, *rows: dict[str, Any]) -> tuple[int, ...]:
+    """Return how many were added, updated and left unchanged."""
+    return vault.import_lines(raw_lines([json.dumps(row).encode() for row in rows]))[:3]
 
 
 def list_memories(vault: Recollect) -> list[Memory]:
@@ -112,18 +118,72 @@ def test_two_ids_that_were_given_are_two_memories_whatever_they_say(vault: Recol
 
 
 def test_an_import_never_merges(vault: Recollect) -> None:
-    lines = [f'{{"text": "{KEYS}{more}"}}'.encode() for more in ("", ".", " again")]
-    assert vault.import_lines(raw_lines(lines))[:3] == (3, 0, 0)
-    assert vault.import_lines(raw_lines(lines))[:3] == (0, 0, 3)
+    rows = [{"text": KEYS + more} for more in ("", ".", " again")]
+    assert import_rows(vault, *rows) == (3, 0, 0)
+    assert import_rows(vault, *rows) == (0, 0, 3)
     assert len(list_memories(vault)) == 3
 
 
 def test_an_import_keeps_what_holds_at_another_time(vault: Recollect) -> None:
     """Equal words made equal ids, and the second memory replaced the first."""
-    lines = [f'{{"text": "{KEYS}", "valid_until": "{day}"}}'.encode() for day in (MARCH, MAY)]
-    assert vault.import_lines(raw_lines(lines))[:3] == (2, 0, 0)
-    assert vault.import_lines(raw_lines(lines))[:3] == (0, 0, 2)
+    rows = [{"text": KEYS, "valid_until": day} for day in (MARCH, MAY)]
+    assert import_rows(vault, *rows) == (2, 0, 0)
+    assert import_rows(vault, *rows) == (0, 0, 2)
     assert len({one.valid_until for one in list_memories(vault)}) == 2
+
+
+def test_an_import_counts_what_it_repeats_itself(vault: Recollect) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": "a", "title": "first", "text": "kept"},
+        {"id": "a", "title": "second"},
+        {"id": "a", "title": "second"},
+        {"id": "a", "title": "third", "tags": ["x"]},
+        {"title": "same", "text": "words"},
+        {"title": "same", "text": "words"},
+    ]
+    assert import_rows(vault, *rows) == (2, 2, 2)
+    assert {(one.title, one.text) for one in list_memories(vault)} == {
+        ("third", "kept"),
+        ("same", "words"),
+    }
+
+
+def test_an_import_replaces_tags_and_null_keeps_what_was_there(vault: Recollect) -> None:
+    row = {"id": "a", "title": "x"}
+    import_rows(vault, row | {"tags": ["old", "both"], "valid_until": MAY})
+    before = list_memories(vault)
+    assert import_rows(vault, row | {"tags": None, "valid_until": None}) == (0, 0, 1)
+    assert list_memories(vault) == before
+    for tags in (["both", "new"], []):
+        import_rows(vault, row | {"tags": tags})
+        assert list_memories(vault)[0].tags == tuple(tags)
+
+
+def test_memories_whose_made_ids_are_equal_are_all_kept_and_found_again(
+    vault: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(make_id, "__defaults__", (0,))  # no letters: all of one title are equal
+    rows = [{"title": "Same", "text": f"text {number}"} for number in range(9)]
+    assert import_rows(vault, *rows[:4]) == (4, 0, 0)
+    assert import_rows(vault, *rows[4:]) == (5, 0, 0)
+    before = list_memories(vault)
+    assert {one.text for one in before} == {row["text"] for row in rows}
+    assert {len(one.id) for one in before} == {len("same-"), len("same-") + LONG_SUFFIX}
+    assert import_rows(vault, *reversed(rows)) == (0, 0, 9)
+    assert list_memories(vault) == before
+
+
+def test_an_import_leaves_alone_what_was_edited_since(vault: Recollect) -> None:
+    row = {"title": "Deploy", "text": "on Fridays"}
+    for turn in range(5):
+        assert import_rows(vault, row) == (1, 0, 0)
+        assert import_rows(vault, row) == (0, 0, 1)
+        [imported] = [one for one in list_memories(vault) if one.text == row["text"]]
+        vault.edit(imported.id, text=f"edit {turn}")
+    assert sorted(one.text for one in list_memories(vault)) == [f"edit {n}" for n in range(5)]
+    first = make_id(row)
+    assert len(first) == len("deploy-") + SUFFIX
+    assert all(one.id.startswith(first) for one in list_memories(vault))
 
 
 # What is the same fact
@@ -269,12 +329,15 @@ def test_what_was_forgotten_is_not_revived_by_other_words(vault: Recollect) -> N
     assert vault.show([first.id])[0].text == KEYS, "It was not written to while it was away."
 
 
-def test_what_was_forgotten_comes_back_when_the_same_is_said(vault: Recollect) -> None:
-    first = vault.save(text=KEYS)
+@pytest.mark.parametrize("fields", [{"text": KEYS}, {"id": "mine", "title": "By hand"}], ids=list)
+def test_what_was_forgotten_comes_back_when_the_same_is_said(
+    vault: Recollect, fields: dict[str, str]
+) -> None:
+    first = vault.save(**fields)
     vault.forget([first.id])
-    saved = save(vault, text=KEYS)
+    saved = save(vault, **fields)
     assert (saved.memory.id, saved.outcome, saved.repeated) == (first.id, "updated", False)
-    assert len(list_memories(vault)) == 1
+    assert list_memories(vault) == [first]
 
 
 def test_what_an_edit_moved_elsewhere_is_not_what_is_repeated(vault: Recollect) -> None:

@@ -66,8 +66,10 @@ def test_a_day_may_have_an_hour(typed: str) -> None:
         assert str(read_time(typed, NOW, name)) == f"2026-{moment}:00+00:00", name
 
 
-@pytest.mark.parametrize("typed", ["yesterday 25:00", "last week 10:00", "friday 17", "13pm"])
-def test_an_invalid_hour_is_refused(typed: str) -> None:
+@pytest.mark.parametrize(
+    "typed", ["yesterday 25:00", "last week 10:00", "friday 17", "13pm", "", "-1d", "9" * 30 + "d"]
+)
+def test_what_is_no_time_is_refused(typed: str) -> None:
     with pytest.raises(UserError, match="is not a time"):
         read_time(typed, NOW, "since")
 
