@@ -72,6 +72,7 @@ class AccessContract:
         now = real_time()
         tokens = TokenStore(self.access(), lambda: now)
         secret, _ = tokens.create(["search:use"])
+        assert tokens.list_all()[0].used_at is None
         start = now
         for later, noted in ((0, 0), (COARSE.seconds - 1, 0), (COARSE.seconds, COARSE.seconds)):
             now = start + timedelta(seconds=later)

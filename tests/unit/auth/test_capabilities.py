@@ -40,7 +40,6 @@ from recollect.engine.review import ReviewItem
 from recollect.errors import Forbidden, NotFound, StoreError, UserError
 from recollect.ingest.draft import make_draft
 from recollect.ingest.exchange import raw_lines
-from recollect.query.time.moments import read_time
 from recollect.recipes.registry import BUILT_IN
 from recollect.store.folders import Folder
 from recollect.times import EPOCH
@@ -493,16 +492,10 @@ def access(tmp_path: Path) -> TokenStore:
     return TokenStore(HomeAccess(tmp_path), lambda: NOW)
 
 
-def test_a_token_is_random_and_kept_as_a_hash(access: TokenStore, tmp_path: Path) -> None:
-    made = [access.create([SEARCH])[0] for _ in range(20)]
-    assert len(set(made)) == 20
+def test_every_token_is_another(access: TokenStore) -> None:
+    made = {access.create([SEARCH])[0] for _ in range(20)}
+    assert len(made) == 20
     assert all(is_well_formed(secret) and len(secret) == 47 for secret in made)
-    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    for secret in made:
-        assert secret.encode() not in held
-        assert secret[4:].encode() not in held
-    for file in tmp_path.iterdir():
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_token_says_who_calls(access: TokenStore) -> None:
@@ -552,18 +545,6 @@ def test_a_token_ends_when_it_expires_or_is_revoked(tmp_path: Path) -> None:
         access.revoke("nobody")
 
 
-def test_another_process_sees_at_once_what_is_revoked(tmp_path: Path) -> None:
-    one, other = TokenStore(HomeAccess(tmp_path)), TokenStore(HomeAccess(tmp_path))
-    assert other.find("rcl_" + "A" * 43) is None  # before there is a file
-    secret, token = one.create([SEARCH])
-    found = other.find(secret)
-    assert found is not None
-    one.revoke(token.id)
-    found = other.find(secret)
-    assert found is not None
-    assert found[1] == "revoked"
-
-
 def test_a_file_that_was_deleted_lets_nobody_in(tmp_path: Path) -> None:
     access = TokenStore(HomeAccess(tmp_path))
     secret, _ = access.create([SEARCH])
@@ -574,17 +555,6 @@ def test_a_file_that_was_deleted_lets_nobody_in(tmp_path: Path) -> None:
     other, _ = TokenStore(HomeAccess(tmp_path)).create([SEARCH])
     assert access.find(secret) is None
     assert access.find(other) is not None
-
-
-def test_when_a_token_was_used_is_known_to_the_hour(tmp_path: Path) -> None:
-    now = NOW
-    access = TokenStore(HomeAccess(tmp_path), lambda: now)
-    secret, _ = access.create([SEARCH])
-    assert access.list_all()[0].used_at is None
-    for minutes, used in ((0, NOW), (59, NOW), (61, NOW + timedelta(minutes=61))):
-        now = NOW + timedelta(minutes=minutes)
-        access.find(secret)
-        assert access.list_all()[0].used_at == used
 
 
 def test_tokens_that_cannot_be_read_are_an_error_and_not_an_open_door(tmp_path: Path) -> None:
@@ -602,25 +572,6 @@ def test_a_token_that_makes_no_sense_is_not_made(access: TokenStore) -> None:
     with pytest.raises(UserError, match="in the past"):
         access.create([SEARCH], expires_at=NOW)
     assert access.list_all() == []
-
-
-@pytest.mark.parametrize(
-    ("told", "moment"),
-    [
-        ("90d", NOW + timedelta(days=90)),
-        ("12h", NOW + timedelta(hours=12)),
-        ("2w", NOW + timedelta(weeks=2)),
-        ("2026-12-31", datetime(2026, 12, 31, tzinfo=UTC)),
-    ],
-)
-def test_an_expiry_is_a_while_or_a_date(told: str, moment: datetime) -> None:
-    assert read_time(told, NOW, "expires") == moment
-
-
-@pytest.mark.parametrize("told", ["soon", "", "d", "9" * 30 + "d", "-1d"])
-def test_an_expiry_that_is_none_is_refused(told: str) -> None:
-    with pytest.raises(UserError):
-        read_time(told, NOW, "expires")
 
 
 def test_an_import_forgets_only_for_those_who_may(engine: Recollect) -> None:
