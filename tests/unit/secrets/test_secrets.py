@@ -37,7 +37,7 @@ from recollect.ingest.exchange import raw_lines
 from recollect.ingest.saving import saved_json
 from recollect.secrets import assignments, detectors
 from recollect.secrets.assignments import LONGEST_JUDGED
-from recollect.secrets.detectors import compile_once, find_spans, to_lower_case
+from recollect.secrets.detectors import find_spans, to_lower_case
 from recollect.secrets.redaction import (
     DETECTORS,
     SecretPatterns,
@@ -549,8 +549,3 @@ def test_patterns_of_the_settings_take_part(tmp_path: Path) -> None:
         [saved] = vault.save_all([make_draft({"title": "It is acme-0123abcd."})])
     assert saved.memory.title == "It is [redacted: acme key]."
     assert saved.redacted == {"acme key": 1}
-
-
-def test_patterns_are_made_when_they_are_first_needed() -> None:
-    """`compile_once` remembers: each pattern is made once."""
-    assert compile_once(DETECTORS[0].pattern) is compile_once(DETECTORS[0].pattern)

@@ -129,14 +129,13 @@ def test_a_client_without_a_form_for_addresses_says_who_has_one(tmp_path: Path) 
         plan_entry(find_client("zed"), tmp_path / "x", "recollect", server_address("http://h", ""))
 
 
-def test_the_state_of_a_registration(tmp_path: Path) -> None:
+def test_an_entry_with_another_environment_differs_and_one_of_another_name_is_none(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "mcp.json"
-    assert entry_state(CURSOR, file, "recollect", SERVER) == "no"
     plan_entry(CURSOR, file, "recollect", SERVER).carry_out()
-    assert entry_state(CURSOR, file, "recollect", SERVER) == "yes"
     assert entry_state(CURSOR, file, "recollect", PINNED) == "differs"
     assert entry_state(CURSOR, file, "other", SERVER) == "no"
-    assert entry_state(CURSOR, written(file, "{"), "recollect", SERVER) == "unreadable"
 
 
 @pytest.mark.parametrize(
@@ -177,24 +176,19 @@ def test_a_result_that_says_something_else_is_not_written(
         plan_entry(CURSOR, file, "recollect", SERVER)
 
 
-def test_the_rights_and_the_link_stay(tmp_path: Path) -> None:
-    real = written(tmp_path / "real.json", "{}")
-    real.chmod(0o640)
-    link = tmp_path / "mcp.json"
+@pytest.mark.parametrize("there", [True, False], ids=["to a file", "to nowhere yet"])
+def test_a_link_stays_a_link_and_its_file_keeps_its_rights(tmp_path: Path, there: bool) -> None:
+    real, link = tmp_path / "dotfiles" / "mcp.json", tmp_path / "mcp.json"
     link.symlink_to(real)
+    if there:
+        real.parent.mkdir()
+        written(real, "{}").chmod(0o640)
     plan_entry(CURSOR, link, "recollect", SERVER).carry_out()
     assert link.is_symlink()
     assert "recollect" in real.read_text()
-    assert real.stat().st_mode & 0o777 == 0o640
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["mcp.json", "real.json"]
-
-
-def test_a_link_that_leads_nowhere_yet_stays_one(tmp_path: Path) -> None:
-    link = tmp_path / "mcp.json"
-    link.symlink_to(tmp_path / "dotfiles" / "mcp.json")
-    plan_entry(CURSOR, link, "recollect", SERVER).carry_out()
-    assert link.is_symlink()
-    assert "recollect" in (tmp_path / "dotfiles" / "mcp.json").read_text()
+    assert not there or real.stat().st_mode & 0o777 == 0o640
+    assert [*real.parent.iterdir()] == [real]
+    assert sorted(tmp_path.iterdir()) == [real.parent, link]
 
 
 def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
