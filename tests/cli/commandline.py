@@ -102,6 +102,13 @@ class Home:
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        """Start the installed command, with a pipe for each of its streams."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [RECOLLECT, *args], stdin=pipe, stdout=pipe, stderr=pipe, env=self.environment
+        )
+
     def call(self, *args: str, stdin: bytes = b"", using: dict[str, str] | None = None) -> Ran:
         """Run the command in this process."""
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))

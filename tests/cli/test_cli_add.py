@@ -5,17 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, check_error, check_usage_error
+from commandline import Home, check_error
 
 LONG = "What is known of {word} stands here, in a sentence of its own. " * 20
 GATEWAY = "# Gateway\n\n" + "\n".join(
     f"## {word.title()}\n\n{LONG.format(word=word)}\n" for word in ("ports", "tokens", "cranes")
 )
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
 @pytest.fixture
@@ -197,11 +192,6 @@ def test_what_cannot_be_added_is_refused(
     check_error(home.call("add", f"{tmp_path}/{what}"), *holding)
     assert home.call("export").out == before
     assert len(home.json("add", "--list")["folders"]) == 1
-
-
-def test_it_is_called_with_one_folder(home: Home, notes: Path) -> None:
-    check_usage_error(home.call("add"), "FOLDER")
-    check_usage_error(home.call("add", str(notes), str(notes)))
 
 
 # Recollect's own home

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -31,6 +33,10 @@ EVERY = (
     ("export",),
     ("import", "-"),
 )
+SHOPPING_LIST = b"A shopping list: bread, butter, and a hundred more characters. " * 4
+with closing(sqlite3.connect(":memory:")) as connection:
+    connection.execute("CREATE TABLE shopping (item)")
+    SHOPPING = connection.serialize()
 READING = {"list", "search", "show", "context", "stats", "doctor", "export"}
 # Root may write anywhere; without these two capabilities it may only where the modes allow it.
 WITHOUT_POWERS = """
@@ -41,11 +47,6 @@ for power in (DAC_OVERRIDE, DAC_READ_SEARCH):
 os.execv(sys.argv[1], sys.argv[1:])
 """
 POWERLESS = (sys.executable, "-c", WITHOUT_POWERS)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
 
 
 @pytest.fixture
@@ -69,23 +70,18 @@ def test_a_home_that_is_a_file(home: Home, args: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("args", EVERY, ids=" ".join)
-def test_a_vault_that_is_not_a_database(home: Home, args: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(SHOPPING_LIST, "not a SQLite database"), (SHOPPING, "not a Recollect vault")],
+    ids=["a text", "another database"],
+)
+def test_a_file_that_is_no_vault_is_refused_and_stays(
+    home: Home, args: tuple[str, ...], content: bytes, said: str
+) -> None:
     home.folder.mkdir()
-    text = b"A shopping list: bread, butter, and a hundred more characters. " * 4
-    home.vault.write_bytes(text)
-    check_error(home.call(*args), str(home.vault), "not a SQLite database")
-    assert home.vault.read_bytes() == text, "It is somebody's file."
-
-
-@pytest.mark.parametrize("args", EVERY, ids=" ".join)
-def test_a_database_that_is_not_a_vault(home: Home, args: tuple[str, ...]) -> None:
-    home.folder.mkdir()
-    other = apsw.Connection(str(home.vault))
-    other.execute("CREATE TABLE shopping (item)")
-    other.close()
-    before = home.vault.read_bytes()
-    check_error(home.call(*args), str(home.vault), "not a Recollect vault")
-    assert home.vault.read_bytes() == before
+    home.vault.write_bytes(content)
+    check_error(home.call(*args), str(home.vault), said)
+    assert home.vault.read_bytes() == content
 
 
 @pytest.mark.parametrize("args", EVERY, ids=" ".join)

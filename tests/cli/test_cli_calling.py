@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -12,23 +11,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from commandline import ESCAPE, RECOLLECT, Home, check_error, check_usage_error
+from commandline import RECOLLECT, Home, check_error, check_usage_error
 
 from patience import until
 from recollect.interfaces.cli import commands
-from recollect.interfaces.cli.arguments import CommandParser, parser_of, words
-from recollect.interfaces.cli.commands import FIRST, GROUPS, every_command
+from recollect.interfaces.cli.arguments import CommandParser, words
+from recollect.interfaces.cli.commands import every_command
 from recollect.version import __version__
-
-CONTRACT = (
-    "save import export search show edit pin forget list context feedback recipes reindex doctor "
-    "stats demo"
-).split()
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
 
 
 @pytest.mark.installed
@@ -62,87 +51,9 @@ def test_what_a_command_does_not_need_it_does_not_import(
     assert len(own) <= most
 
 
-@pytest.mark.parametrize("args", [(), ("--help",), ("-h",), ("help",)])
-def test_the_first_screen_explains_twelve_commands_and_names_the_groups(
-    home: Home, args: tuple[str, ...]
-) -> None:
-    shown = home.call(*args)
-    assert shown.code == 0
-    for name in FIRST.split():
-        assert f"\n  {name} " in shown.out
-    for group, names in GROUPS.items():
-        assert f"\n  {group:<10}{names.replace(' ', ', ')}\n" in shown.out
-    assert len(shown.out.splitlines()) <= 33
-    assert "\n  context " not in shown.out
-
-
-@pytest.mark.parametrize("args", [("help", "--all"), ("--help", "--all"), ("-h", "--all")])
-def test_all_of_the_help_explains_thirty_commands_and_then_the_others(
-    home: Home, args: tuple[str, ...]
-) -> None:
-    shown = home.call(*args).out
-    visible = f"{FIRST} {' '.join(GROUPS.values())}".split()
-    assert 28 <= len(set(visible)) == len(visible) <= 34
-    for name in visible:
-        assert f"\n  {name} " in shown
-    rest = shown.partition("\nRarely needed:\n")[2].partition("\n\n")[0]
-    hidden = {name for name in every_command() if " " not in name} - set(visible)
-    assert set(re.findall(r"^  (\S+)", rest, re.MULTILINE)) == hidden
-
-
-@pytest.mark.parametrize("columns", [60, 80, 120])
-def test_help_is_as_wide_as_the_columns(
-    home: Home, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    texts = [
-        commands.overview(whole=True),
-        *(parser_of(name).format_help() for name in every_command()),
-    ]
-    wide = [line for text in texts for line in text.splitlines() if len(line) > columns]
-    assert max(map(len, "\n".join(texts).splitlines())) > columns - 10
-    if columns == 60:  # examples stay as they are, to be copied
-        wide = [line for line in wide if "recollect " not in line and "  " not in line[:2]]
-    assert wide == []
-
-
-@pytest.mark.installed
-def test_help_is_as_wide_as_the_terminal_and_80_in_a_pipe(home: Home) -> None:
-    piped = home.run("search", "--help").out
-    assert 70 < max(map(len, piped.splitlines())) <= 80
-    assert home.run("search", "--help", using={"COLUMNS": "50"}).out.count("\n") > piped.count("\n")
-
-
-def test_every_promised_command_is_there() -> None:
-    assert set(CONTRACT) <= set(every_command())
-
-
-@pytest.mark.parametrize("name", every_command())
-def test_every_command_has_help_with_an_example(home: Home, name: str) -> None:
-    shown = home.call(*name.split(), "--help")
-    assert (shown.code, shown.err) == (0, "")
-    assert shown.out.startswith(f"usage: recollect {name} ")
-    _, _, example = shown.out.partition("\nexample:\n")
-    assert example.startswith(f"  recollect {name}"), shown.out
-
-
-@pytest.mark.parametrize("name", sorted(set(CONTRACT) - {"demo", "export"}))
-def test_every_command_that_prints_data_offers_json(home: Home, name: str) -> None:
-    assert "--json" in home.call(name, "--help").out
-
-
-@pytest.mark.installed
-def test_help_of_the_installed_command_is_plain_text_without_a_home(home: Home) -> None:
-    shown = home.run("search", "--help")
-    assert shown.code == 0
-    assert ESCAPE not in shown.out
-    assert not home.folder.exists()
-
-
 @pytest.mark.parametrize(
     "args",
     [
-        ("search",),
         ("search", "x", "--limit", "many"),
         ("search", "x", "--limit", "9" * 5000),
         ("search", "x", "--nonsense"),
@@ -266,20 +177,6 @@ def test_what_people_type_who_know_other_programs(home: Home) -> None:
     assert home.list_ids() == []
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("tags", "tag"), ("unpin", "pin"), ("restore", "trash restore"), ("copy", "store copy"),
-        ("migrate", "store migrate"), ("ls", "list"),
-    ],
-)  # fmt: skip
-def test_a_merged_command_keeps_its_name(home: Home, old: str, new: str) -> None:
-    assert f"\n  {old} " not in home.call("help", "--all").out
-    help = home.call(*new.split(), "--help")
-    assert help.out.startswith(f"usage: recollect {new} ")
-    assert home.call("help", old) == home.call(old, "--help") == help
-
-
 def test_actions_of_tag_are_first_words_and_the_others_ids(home: Home) -> None:
     for id in ("list", "rename"):
         home.save("--title", f"The {id}", "--id", id, "--tag", "old")
@@ -293,14 +190,6 @@ def test_actions_of_tag_are_first_words_and_the_others_ids(home: Home) -> None:
     assert home.json("tags") == {"y": 2}
     check_usage_error(home.call("tag", "list", "--add", "x"), "recollect tag list")
     check_usage_error(home.call("tag", "--project", "p"), "--add TAG or --remove TAG")
-
-
-def test_a_group_without_its_second_word_explains_it(home: Home) -> None:
-    for name in ("access", "store"):
-        assert home.call(name).out == home.call(name, "--help").out
-    assert "\n  access audit " in home.call("access").out
-    check_usage_error(home.call("access", "tokn", "list"), "Did you mean token?")
-    check_usage_error(home.call("stats", "all"), "unrecognized arguments: all.")
 
 
 def test_short_options_are_what_people_expect(home: Home) -> None:
@@ -317,31 +206,19 @@ def test_short_options_are_what_people_expect(home: Home) -> None:
     assert home.call(*ask, "-q").out == f"{found['id']}\n"
 
 
-@pytest.mark.installed
-def test_wrong_usage_of_the_installed_command_makes_no_vault(home: Home) -> None:
-    check_usage_error(home.run("search"), "usage: recollect search", "QUERY")
-    assert not home.folder.exists()
-
-
 def test_output_may_be_cut_off_by_its_reader(home: Home) -> None:
     """`recollect export | head -c 1`: no traceback, and success."""
     home.import_memories(
         *({"title": f"Note {number}", "text": "word " * 500} for number in range(200))
     )
     for args in (["export"], ["list", "--limit", "200", "--json"], ["search", "word", "--json"]):
-        process = subprocess.Popen(
-            [RECOLLECT, *args],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=home.environment,
-        )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        with process.stdout as out, process.stderr as err:
-            out.read(1)
-            out.close()
-            assert err.read() == b""
-        assert process.wait() == 0
+        with home.start(*args) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.read(1)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 0
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")  # noqa: PTH110
@@ -401,13 +278,7 @@ def test_output_is_utf8_whatever_the_locale(home: Home) -> None:
 def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
     """Ctrl-C while an import waits for its input."""
     home.save("--title", "A note", "--id", "note")
-    process = subprocess.Popen(
-        [RECOLLECT, "import", "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=home.environment,
-    )
+    process = home.start("import", "-")
     assert process.stdin is not None
     process.stdin.write(b'{"title": "half')
     process.stdin.flush()
@@ -447,3 +318,9 @@ def test_a_command_of_a_missing_package_says_what_to_install(
     assert every_command()[command][0].startswith(f"{package}.")
     monkeypatch.setattr(commands, "import_module", missing)
     check_error(home.call(*command.split()), f"run: pip install 'recollect-memory[{extra}]'")
+
+
+@pytest.mark.installed
+def test_the_installed_command_names_the_missing_word_and_makes_no_home(home: Home) -> None:
+    check_usage_error(home.run("search"), "usage: recollect search", "QUERY")
+    assert not home.folder.exists()

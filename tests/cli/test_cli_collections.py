@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from commandline import Home
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
 
 
 def test_a_memory_is_published_found_and_taken_back(home: Home, tmp_path: Path) -> None:
@@ -38,11 +32,14 @@ def test_removing_a_collection_keeps_its_file_and_every_other_setting(
     config.write_text("# mine\n[search]\nliteral = true\n")
     shared = tmp_path / "platform.db"
     home.save("--title", "Signing keys rotate", "--id", "keys")
-    home.run("vault", "collections", "add", "platform", str(shared))
+    added = home.json("vault", "collections", "add", "platform", str(shared))
+    assert added == {"added": {"name": "platform", "path": str(shared)}}
     home.run("vault", "publish", "keys", "--to", "platform")
     assert "are kept" in home.run("vault", "collections", "remove", "platform").out
     assert config.read_text() == "# mine\n[search]\nliteral = true\n"
     assert shared.exists()
+    home.run("vault", "collections", "add", "guild", str(shared))
+    assert home.json("vault", "collections", "remove", "guild") == {"removed": "guild"}
 
 
 def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_path: Path) -> None:
@@ -58,13 +55,6 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_
         assert why in done.err
     assert config.read_text() == before
     assert home.call("search", "anything").code == 0
-
-
-def test_programs_are_told_what_was_added_and_removed(home: Home, tmp_path: Path) -> None:
-    file = str(tmp_path / "guild.db")
-    added = home.json("vault", "collections", "add", "guild", file)
-    assert added == {"added": {"name": "guild", "path": file}}
-    assert home.json("vault", "collections", "remove", "guild") == {"removed": "guild"}
 
 
 def test_what_makes_no_sense_is_refused_in_one_line(home: Home) -> None:

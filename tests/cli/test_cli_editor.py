@@ -6,14 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, check_error
+from commandline import Home, check_error
 
 from recollect.interfaces.cli.save import split_thought
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
 def editor(home: Home, *steps: str) -> None:

@@ -12,7 +12,7 @@ from shutil import which
 from typing import Any
 
 import pytest
-from commandline import NOW, RECOLLECT, Home, check_error, lines
+from commandline import NOW, Home, check_error, lines
 
 from recollect.files import replace_file
 
@@ -30,11 +30,6 @@ def half(memory):
 Recollect.export = half
 main.main(sys.argv[1:])
 """
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
 @pytest.fixture
@@ -72,12 +67,7 @@ def test_exports_to_one_file_at_once_leave_one_whole_file(home: Home, tmp_path: 
     out.mkdir()
     file = out / "backup.jsonl"
     for _ in range(3):
-        writers = [
-            subprocess.Popen(
-                [RECOLLECT, "export", str(file)], stderr=subprocess.PIPE, env=one.environment
-            )
-            for one in (home, other, home, other)
-        ]
+        writers = [one.start("export", str(file)) for one in (home, other, home, other)]
         assert [(writer.communicate(), writer.returncode)[1] for writer in writers] == [0] * 4
         ids = {json.loads(line)["id"] for line in file.read_bytes().splitlines()}
         assert len(ids) in (COUNT, COUNT // 2)

@@ -109,26 +109,28 @@ def test_one_that_is_empty_now_is_kept_in_mind(home: Home, harbour: Path) -> Non
     assert len(home.list_ids()) == 4
 
 
-def test_a_removed_folder_is_forgotten_and_its_files_stay(
+def test_a_removed_folder_is_forgotten_its_files_stay_and_bring_it_back(
     home: Home, harbour: Path, kitchen: Path
 ) -> None:
+    before = home.list_ids()
+    brings_back = f"`recollect add {harbour}` brings them back.\n"
+    would = home.call("add", "--remove", str(harbour), "--dry-run").out
+    assert "2 memories of" in would
+    assert would.endswith(brings_back)
+    assert home.list_ids() == before
+    assert len(home.json("add", "--list")["folders"]) == 2
     done = home.run("add", "--remove", str(harbour))
     assert (done.code, done.err) == (0, "")
-    removed = f"Removed: {harbour}. 2 memories forgotten; its files are kept."
-    assert done.out == f"{removed} `recollect add {harbour}` brings them back.\n"
+    removed = f"Removed: {harbour}. 2 memories forgotten; its files are kept. {brings_back}"
+    assert done.out == removed
     assert sorted(file.name for file in harbour.iterdir()) == ["one.md", "two.md"]
     assert [one["path"] for one in home.json("add", "--list")["folders"]] == [str(kitchen)]
     assert len(home.list_ids()) == 2
+    assert home.call("add", str(harbour)).code == 0
+    assert home.list_ids() == before
     printed = home.json("add", "--remove", str(kitchen))
     assert printed == {"removed": str(kitchen), "forgotten": 2}
     assert home.is_sound()
-
-
-def test_a_removed_folder_can_be_added_again(home: Home, harbour: Path) -> None:
-    before = home.list_ids()
-    home.call("add", "--remove", str(harbour))
-    assert home.call("add", str(harbour)).code == 0
-    assert home.list_ids() == before
 
 
 def test_one_that_is_away_can_be_removed(home: Home, harbour: Path) -> None:
@@ -146,6 +148,8 @@ def test_what_was_never_added_cannot_be_removed(home: Home, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("args", "holding"),
     [
+        ((), ("FOLDER",)),
+        ((".", "."), ()),
         (("--burn",), ("There is no option --burn",)),
         (("--remove",), ("recollect add --remove FOLDER",)),
         (("--sync", "x"), ("recollect add --sync",)),

@@ -9,18 +9,12 @@ from typing import Any
 import pytest
 from commandline import Home, check_error
 
-from recollect import Recollect
 from recollect.folders.chunk_writing import Synced
 from recollect.folders.scan import Scan
 from recollect.folders.watch import Follower
 from recollect.store.folders import Folder
 
 RULE = "---\ndescription: API rules\nglobs: src/**\n---\n# API\n\nReturn problem documents.\n"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
 
 
 @pytest.fixture
@@ -162,12 +156,3 @@ def test_a_follower_syncs_a_file_that_changed_and_one_that_went(tmp_path: Path) 
     follower._follow(present, {str(there)})
     assert synced[1:] == [(str(there), None)]
     assert said == []
-
-
-def test_the_library_takes_them_in_as_well(tmp_path: Path, project: Path) -> None:
-    settings = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
-    with Recollect(home=tmp_path / "home", environment=settings) as memory:
-        places, done = memory.add_instructions(project / "CLAUDE.md")
-        assert places == [project / "CLAUDE.md"]
-        assert done.memories["added"] == 1
-        assert [folder.project for folder in memory.folders()] == ["harbor-api"]

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from commandline import NOW, Home, check_error
+from commandline import Home, check_error
 
 from recollect import Recollect
 from recollect.settings import Embedding, Rerank, Settings
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
 @pytest.fixture
@@ -30,29 +24,6 @@ def taught(home: Home) -> Iterator[tuple[Home, Recollect]]:
 def weights(home: Home) -> dict[str, float]:
     [result] = home.search("tokens", "--recipe", "vault", "--explain")["results"]
     return {part["name"]: round(part["weight"], 6) for part in result["explain"]["parts"]}
-
-
-FOUR = ("severity", "temporal_decay", "tag_overlap", "domain_match")
-
-
-@pytest.mark.parametrize(
-    ("accepted", "dismissed", "semantic", "others"),
-    [
-        (29, 0, 0.40, 0.15),  # one event short of learning
-        (15, 15, 0.40, 0.15),
-        (45, 5, 0.52, 0.12),  # the documented examples
-        (10, 40, 0.31, 0.1725),
-        (30, 0, 0.55, 0.1125),
-        (0, 30, 0.25, 0.1875),
-    ],
-)
-def test_the_weights_learn_as_documented(
-    taught: tuple[Home, Recollect], accepted: int, dismissed: int, semantic: float, others: float
-) -> None:
-    home, memory = taught
-    for number in range(accepted + dismissed):
-        memory.feedback("tokens", "m", accept=number < accepted)
-    assert weights(home) == {"semantic": semantic, "vector": 0.0, **dict.fromkeys(FOUR, others)}
 
 
 def test_feedback_through_the_command_tips_the_weights(taught: tuple[Home, Recollect]) -> None:
@@ -168,24 +139,9 @@ def test_a_context_keeps_to_its_budget(briefed: Home) -> None:
     check_error(briefed.call("context", "--limit", "0"), "at least 1")
 
 
-def test_one_giant_does_not_empty_a_context(briefed: Home) -> None:
-    briefed.import_memories({"id": "giant", "title": "deploy " * 10_000})
-    briefing = briefed.json("context", "deploy", "--max-tokens", "400")
-    assert "giant" not in ids(briefing)
-    assert sorted(ids(briefing)[:2]) == ["c", "e"]
-    assert (briefing["matched"], briefing["topped_up"], briefing["left_out"]) == (2, 4, 1)
-
-
 def test_a_context_says_what_it_did_to_people(briefed: Home) -> None:
     done = briefed.run("context", "deploy", "--limit", "3")
     assert (done.code, done.err) == (0, "")
     assert "deploy on Fridays" in done.out
     assert "3 memories: 2 found by search, 1 newest" in done.out
     assert Home(briefed.folder / "empty").call("context").out == "No memory here yet.\n"
-
-
-def test_how_much_meaning_a_context_uses_is_one_of_three(briefed: Home) -> None:
-    for mode in ("auto", "always", "never"):
-        assert briefed.json("context", "deploy", "--semantic", mode)["matched"] == 2
-    done = briefed.call("context", "deploy", "--semantic", "often")
-    check_error(done, "'often'", "auto, always, never")

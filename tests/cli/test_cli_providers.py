@@ -308,17 +308,12 @@ def test_a_server_that_never_finishes_holds_nobody_up(
 
 def test_a_save_is_acknowledged_before_a_slow_server_answers(home: Home, server: Held) -> None:
     server.holding = lambda: True
-    process = subprocess.Popen(
-        [RECOLLECT, "save", "--title", "Note", "--id", "n"],
-        stdout=subprocess.PIPE,
-        env=home.environment,
-    )
-    assert process.stdout is not None
-    with process.stdout as out:
-        assert out.readline() == b"n\n"
-    assert waiting(home) == 1, "The id came before the vector was made."
-    server.let_go.set()
-    assert process.wait(LONGEST_S) == 0
+    with home.start("save", "--title", "Note", "--id", "n", "--text", "x") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"n\n"
+        assert waiting(home) == 1, "The id came before the vector was made."
+        server.let_go.set()
+        assert process.wait(LONGEST_S) == 0
     assert waiting(home) == 0
 
 
@@ -375,16 +370,6 @@ def test_a_refused_text_does_not_hold_up_the_next_save(picky: tuple[Home, Picky]
     home.save("--title", "long " * 100, "--id", "long")
     home.save("--title", "short", "--id", "short")
     assert (waiting(home), len(blobs(home))) == (1, 1)
-
-
-def test_a_provider_that_refuses_everything_is_not_asked_text_by_text(
-    home: Home, server: ModelServer
-) -> None:
-    server.key = "sk-secret"
-    done = home.import_memories(*notes(150))
-    assert "150 memories have no vector yet (The embedding provider openai" in done.out
-    assert "401" in done.out
-    assert len(server.requests) == 2, "The batch, and one harmless question."
 
 
 def rerank(server: ModelServer, budget_ms: int = 20_000) -> dict[str, str]:

@@ -22,11 +22,6 @@ default = 2
 """
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
 def written(home: Home, text: str, name: str = "mine") -> Path:
     file = home.folder / "recipes" / f"{name}.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -102,12 +97,14 @@ def test_a_recipe_of_ones_own_is_listed_shown_compared_and_used(home: Home) -> N
     assert home.run("search", "token", "--json", using=mine).json()["recipe"] == "mine"
 
 
-def test_a_file_with_the_name_of_a_recipe_that_is_there_anyway_is_told(home: Home) -> None:
-    file = written(home, MINE, "blend")
+def test_a_file_of_a_built_in_name_is_reported_and_does_not_replace_it(home: Home) -> None:
+    file = written(home, 'extends = "router"\nabout = "Mine."', "vault")
     shown = home.run("recipes")
     assert shown.code == 0
-    assert f"{file} is not used: blend is a built-in recipe" in shown.err
-    assert "Severity above all." not in shown.out
+    assert f"{file} is not used: vault is a built-in recipe" in shown.err
+    assert "Mine." not in shown.out
+    assert [one["name"] for one in home.json("recipes")] == list(BUILT_IN)
+    assert home.search("x", "--recipe", "vault")["view"] == "scan"
 
 
 def test_a_recipe_may_extend_another_of_ones_own(home: Home) -> None:
@@ -189,9 +186,3 @@ def test_unknown_names_and_files(home: Home, tmp_path: Path) -> None:
     check_error(home.call("recipes", "check", str(tmp_path / "nothing.toml")), "nothing.toml")
     check_error(home.call("recipes", "check", str(tmp_path)), str(tmp_path))
     check_usage_error(home.run("recipes", "check"), "recollect recipes check FILE")
-
-
-def test_a_file_of_a_built_in_name_does_not_replace_it(home: Home) -> None:
-    written(home, 'extends = "router"', name="vault")
-    assert [one["name"] for one in home.json("recipes")] == list(BUILT_IN)
-    assert home.search("x", "--recipe", "vault")["view"] == "scan"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import NOW, Home, check_error, part_names, recompute_node
+from commandline import NOW, Home, check_error
 
 from recollect.recipes.registry import BUILT_IN
 
@@ -29,27 +29,9 @@ OWN_VIEW = {
     "router": "snippet",
     "covalence": "scan",
 }
-SIGNALS = {
-    "vault": {
-        "semantic", "vector", "severity", "temporal_decay", "tag_overlap", "domain_match",
-    },
-    "covalence": {"vector", "keyword", "tier", "title", "recency"},
-}  # fmt: skip
+SIGNALS = {"semantic", "vector", "severity", "temporal_decay", "tag_overlap", "domain_match"}
 QUERY = "rotating refresh tokens"
 TITLE = "token rotation policy"
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """The sample memories; no test of this module changes them."""
-    home = Home(tmp_path_factory.mktemp("search") / "home", RECOLLECT_NOW=NOW)
-    assert home.call("demo", "--keep", str(home.folder)).code == 0
-    return home
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home", RECOLLECT_NOW=NOW)
 
 
 @pytest.mark.installed
@@ -69,7 +51,7 @@ def test_the_installed_command_answers_in_the_promised_shape(demo: Home) -> None
         assert set(result) - {"expired"} == {*COMMON, "memory", "breakdown"}
         assert result["vault"] == "agent"
         assert result["memory"]["id"] == result["id"]
-        assert set(result["breakdown"]) in (SIGNALS["vault"], {"session"})
+        assert set(result["breakdown"]) in (SIGNALS, {"session"})
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -88,21 +70,6 @@ def test_every_view_carries_its_fields_whatever_the_recipe(
 @pytest.mark.parametrize(("recipe", "view"), OWN_VIEW.items())
 def test_each_recipe_has_its_own_view(demo: Home, recipe: str, view: str) -> None:
     assert demo.search(QUERY, "--recipe", recipe)["view"] == view
-
-
-@pytest.mark.parametrize("recipe", BUILT_IN)
-def test_every_score_follows_from_its_explanation(demo: Home, recipe: str) -> None:
-    answer = demo.search("refresh token auth", "--recipe", recipe, "--explain")
-    assert answer["results"]
-    for result in answer["results"]:
-        tree = result["explain"]
-        assert tree["name"] == recipe
-        assert tree["value"] == result["score"]
-        assert recompute_node(tree) == pytest.approx(result["score"], abs=1e-12)
-        # A session memory has its fixed score instead of signals.
-        assert part_names(tree) in (SIGNALS.get(recipe, part_names(tree)), {"session"})
-    scores = [result["score"] for result in answer["results"]]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_there_is_no_explanation_unless_asked(demo: Home) -> None:
@@ -179,35 +146,11 @@ def test_what_says_the_same_scores_the_same_however_many_say_it(home: Home) -> N
     assert len({scores[one] for one in subjects}) == 1
 
 
-def test_the_same_search_answers_the_same_twice(demo: Home) -> None:
-    first, again = (demo.search(QUERY, "--explain") for _ in range(2))
-    first.pop("timings_ms"), again.pop("timings_ms")
-    assert first == again
-
-
 def test_compact_json_is_results_counts_and_topics(demo: Home) -> None:
     results, counts, topics = demo.search("auth tokens", "--recipe", "gnosis", "--compact")
     assert set(results[0]) == {*COMMON, *VIEWS["preview"].split()} - {"score", "vault"}
     assert counts.startswith("Reranked 0 of ")
     assert topics["auth"] >= 1
-
-
-def test_filters_must_all_hold_and_hold_before_the_limit(home: Home) -> None:
-    home.import_memories(
-        *({"id": f"n{number}", "title": "token token token"} for number in range(60)),
-        {"id": "a", "title": "token", "text": "far below " * 30, "project": "p", "tags": ["x"]},
-        {"id": "b", "title": "token", "text": "far below " * 30, "project": "p", "domain": "d"},
-        {"id": "c", "title": "token", "source": "s", "space": "w", "kind": "bug"},
-    )
-    for recipe in ("vault", "echovault", "router", "covalence"):
-        ask = ("token", "--recipe", recipe, "--limit", "5")
-        assert sorted(home.search_ids(*ask, "--project", "p")) == ["a", "b"], recipe
-        assert home.search_ids(*ask, "--project", "p", "--tag", "x") == ["a"], recipe
-        assert home.search_ids(*ask, "--project", "p", "--domain", "d") == ["b"], recipe
-        assert home.search_ids(*ask, "--source", "s", "--space", "w", "--kind", "bug") == ["c"], (
-            recipe
-        )
-        assert home.search_ids(*ask, "--project", "p", "--kind", "bug") == [], recipe
 
 
 def test_preferences_count_and_filter_nothing(home: Home) -> None:
@@ -239,40 +182,20 @@ def _raw(answer: Any, id: str, signal: str) -> float:
 def test_since_and_until_are_times_or_ages(home: Home) -> None:
     home.import_memories(
         {"id": "today", "title": "token of today", "updated_at": "2026-03-01T09:00:00Z"},
-        {"id": "week", "title": "token of the week", "updated_at": "2026-02-23"},
+        {"id": "week", "title": "token of the week", "updated_at": "2026-02-23T12:00:00Z"},
         {"id": "year", "title": "token of the year", "updated_at": "2025-03-01"},
     )
-    assert sorted(home.search_ids("token", "--since", "7d")) == ["today", "week"]
-    assert home.search_ids("token", "--since", "12h") == ["today"]
-    assert home.search_ids("token", "--since", "2026-01-01", "--until", "2026-02-28") == ["week"]
+    for args, ids in (
+        (("--since", "7d"), ["today", "week"]),
+        (("--since", "12h"), ["today"]),
+        (("--since", "1w", "--until", "2026-02-28"), ["week"]),
+        (("--until", "2026-02-23T13:00:00+01:00"), ["week", "year"]),
+    ):
+        assert sorted(home.search_ids("token", *args)) == home.list_ids(*args) == ids, args
     moved = home.search_ids("token", "--since", "2w", "--now", "2025-03-02")
     assert sorted(moved) == ["today", "week", "year"], "Ages count from --now."
-
-
-def test_since_and_until_may_be_words(home: Home) -> None:
-    at = {
-        "may": "2026-05-20",
-        "sunday": "2026-06-07",
-        "monday": "2026-06-08",
-        "today": "2026-06-15",
-    }
-    for id, day in at.items():
-        home.save("--id", id, "--title", f"Note {id}", "--updated-at", day)
-    now = ("--now", "2026-06-17")  # a Wednesday
-    assert set(home.search_ids("note", "--since", "last week", *now)) == {"monday", "today"}
-    assert set(home.search_ids("note", "--since", "letzte Woche", *now)) == {"monday", "today"}
-    assert set(home.search_ids("note", "--until", "last  Week", *now)) == {
-        "may",
-        "sunday",
-        "monday",
-    }
-    assert home.search_ids("note", "--until", "may", *now) == ["may"]
-    assert home.search_ids("note", "--since", "this week", *now) == ["today"]
-    check_error(
-        home.call("search", "note", "--since", "last week of the note"),
-        "since 'last week of the note'",
-        "7d",
-    )
+    refused = home.call("search", "note", "--since", "last week of the note")
+    check_error(refused, "since 'last week of the note'", "7d")
 
 
 def test_results_may_be_listed_newest_first(home: Home) -> None:

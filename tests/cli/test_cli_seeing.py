@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commandline import ESCAPE, NOW, Home, check_error, check_usage_error
+from commandline import ESCAPE, NOW, Home, check_error
 
 from recollect.interfaces.cli.output import ELSEWHERE, Screen
 
@@ -198,11 +198,6 @@ def test_the_status_is_0_where_something_is_found(home: Home) -> None:
     home.call("forget", "c")
     for args in (("search", "buildkite"), ("list",), ("timeline", "a"), ("trash",), ("context",)):
         assert home.call(*args).code == 0, args
-
-
-def test_a_mistake_has_another_status_or_an_error(home: Home) -> None:
-    check_error(home.call("list", "--after", "nowhere"))
-    check_usage_error(home.call("search", "x", "--limit", "many"), "invalid int value")
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,6 @@ COMMANDS = (
 )
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    home = Home(tmp_path_factory.mktemp("terminal") / "home", RECOLLECT_NOW=NOW)
-    assert home.call("demo", "--keep", str(home.folder)).code == 0
-    return home
-
-
 def plain(text: str) -> str:
     """Without colour, and without what differs from run to run."""
     return re.sub(r"\x1b\[[0-9;]*m", "", re.sub(r"[0-9.]+ ms", "", text))
@@ -79,12 +72,6 @@ def test_matches_are_marked_by_colour_and_never_by_tags(demo: Home) -> None:
     assert f"{ESCAPE}[1;33m" in terminal
 
 
-def test_json_is_plain_on_a_terminal_too(demo: Home) -> None:
-    answer = demo.on_terminal("search", "refresh tokens", "--json")
-    assert ESCAPE not in answer.out
-    assert answer.json()["results"]
-
-
 def test_a_table_of_recipes_fits_the_terminal(demo: Home) -> None:
     assert max(map(len, plain(demo.on_terminal("demo").out).splitlines())) <= 120
 
@@ -122,23 +109,20 @@ def test_an_import_shows_its_progress_on_a_terminals_stderr(tmp_path: Path) -> N
     assert home.list_ids("--limit", "1")
 
 
-def test_an_import_from_standard_input_shows_progress_without_a_size(tmp_path: Path) -> None:
-    watched = Home(tmp_path / "home").on_terminal("import", "-", stdin=MANY)
-    assert watched.code == 0
+def test_an_import_from_standard_input_shows_progress_and_below_it_bad_lines(
+    tmp_path: Path,
+) -> None:
+    watched = Home(tmp_path / "home").on_terminal("import", "-", stdin=MANY + b'{"title": 5}\n')
+    assert watched.code == 1
     assert "Importing" in watched.err
+    assert watched.err.endswith(f"{CLEARED}line 3001: title must be a text, not a number.\n")
+    assert "Embedding" not in watched.err, "There is no model, so there is no bar for it."
     assert watched.out.startswith("3,000 added")
 
 
 def test_no_progress_in_a_pipe(tmp_path: Path) -> None:
     done = Home(tmp_path / "home").run("import", "-", stdin=MANY)
     assert (done.code, done.err) == (0, "")
-
-
-def test_bad_lines_stay_readable_below_a_progress_bar(tmp_path: Path) -> None:
-    watched = Home(tmp_path / "home").on_terminal("import", "-", stdin=MANY + b'{"title": 5}\n')
-    assert watched.code == 1
-    assert watched.err.endswith(f"{CLEARED}line 3001: title must be a text, not a number.\n")
-    assert "Embedding" not in watched.err, "There is no model, so there is no bar for it."
 
 
 def test_stats_are_drawn_on_a_terminal(demo: Home) -> None:

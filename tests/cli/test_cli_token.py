@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import stat
-from pathlib import Path
 from typing import Any
 
-import pytest
 from commandline import Home, check_error, check_usage_error
 
 from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import CAPABILITIES
 from recollect.auth.token_store import TokenStore, is_well_formed
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
 
 
 def create_token(home: Home, *args: str) -> Any:
@@ -96,16 +89,17 @@ def test_what_is_called_wrongly_is_said(home: Home) -> None:
     check_usage_error(home.call("access", "token", "list", "--can", "admin"), "token list")
     assert not home.folder.exists()
     check_error(home.call("access", "token", "revoke", "nobody"), "token list")
-    for expires in ("soon", "2020-01-01", "0d"):
-        check_error(home.call("access", "token", "create", "--can", "admin", "--expires", expires))
+    for expires in ("soon", "2020-01-01", "0d", "-1d", "d"):
+        check_error(
+            home.call("access", "token", "create", "--can", "admin", f"--expires={expires}")
+        )
     check_error(home.call("access", "token", "create", "--can", "admin", "--name", "a\nb"), "name")
     assert home.json("access", "token", "list") == []
 
 
 def test_tokens_are_private(home: Home) -> None:
     create_token(home, "--can", "search:use")
-    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in home.folder.iterdir()}
-    assert set(modes.values()) == {0o600}, modes
+    assert {stat.S_IMODE(file.stat().st_mode) for file in home.folder.iterdir()} == {0o600}
     assert stat.S_IMODE(home.folder.stat().st_mode) == 0o700
 
 
@@ -146,9 +140,11 @@ def test_the_log_can_be_narrowed(home: Home) -> None:
     assert all("owner" in line and "save" in line for line in shown)
 
 
-def test_a_home_in_which_nothing_was_done_has_an_empty_log(home: Home) -> None:
-    assert home.json("access", "audit") == []
+def test_a_new_home_has_an_empty_log_and_no_token_and_says_how_to_create_one(home: Home) -> None:
+    assert home.json("access", "audit") == home.json("access", "token", "list") == []
     assert home.call("access", "audit").out == ""
+    listed = home.call("access", "token", "list").out
+    assert "To create one: recollect access token create" in listed
 
 
 def test_the_log_names_the_memories_that_the_vault_still_has(home: Home) -> None:
@@ -165,10 +161,3 @@ def test_the_log_names_the_memories_that_the_vault_still_has(home: Home) -> None
     home.vault.unlink()
     assert home.call("access", "audit").out.splitlines()[0].split()[4:] == ["save"]
     assert not home.vault.exists()
-
-
-def test_where_there_is_no_token_the_list_says_how_to_create_one(home: Home) -> None:
-    assert (
-        "To create one: recollect access token create" in home.call("access", "token", "list").out
-    )
-    assert home.json("access", "token", "list") == []

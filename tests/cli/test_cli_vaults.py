@@ -64,7 +64,6 @@ def project(home: Home, folder: Path) -> Path:
 
 
 def test_at_first_there_is_the_own_vault(home: Home) -> None:
-    assert home.json("vault", "list") == home.json("vault", "list")
     assert home.json("vault", "list") == {
         "vaults": [{"name": "agent", "tier": "agent", "priority": 1, "path": str(home.vault)}],
         "untrusted": None,
@@ -363,31 +362,29 @@ def vaults_of(response: Any) -> list[tuple[str, str]]:
     return [(one["id"], one["vault"]) for one in response["results"]]
 
 
-def test_the_own_vault_can_be_searched_alone(spanning: Home) -> None:
-    printed = spanning.search("harbor token", "--vault", "agent")
-    assert vaults_of(printed) == [("mine", "agent")]
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["agent"], [("mine", "agent")]),
+        (["platform"], [("theirs", "platform")]),
+        (["platform", "agent"], [("mine", "agent"), ("theirs", "platform")]),
+    ],
+    ids=["own", "other", "both"],
+)
+def test_named_vaults_are_searched_alone(
+    spanning: Home, names: list[str], found: list[tuple[str, str]]
+) -> None:
+    printed = spanning.search("harbor token", *(f"--vault={name}" for name in names))
+    assert vaults_of(printed) == found
     assert [one for one in printed["degraded"] if one["channel"] == "gone"] == []
 
 
-def test_one_vault_or_several_can_be_searched(spanning: Home) -> None:
-    assert vaults_of(spanning.search("harbor token", "--vault", "platform")) == [
-        ("theirs", "platform")
-    ]
-    both = spanning.search("harbor token", "--vault", "platform", "--vault", "agent")
-    assert vaults_of(both) == [("mine", "agent"), ("theirs", "platform")]
-
-
-def test_a_vault_that_is_not_known_is_told_with_those_that_are(spanning: Home) -> None:
-    check_error(
-        spanning.call("search", "harbor", "--vault", "nowhere"),
-        "'nowhere'", "agent, gone, platform",
-    )  # fmt: skip
-
-
-def test_without_other_vaults_there_is_one_name_to_give(home: Home) -> None:
+def test_a_vault_that_is_not_known_is_refused_with_those_that_are(home: Home, other: Home) -> None:
     home.save("--id", "mine", "--title", "Harbor token")
     assert vaults_of(home.search("harbor", "--vault", "agent")) == [("mine", "agent")]
-    check_error(home.call("search", "harbor", "--vault", "platform"), "'platform'", "agent")
+    check_error(home.call("search", "harbor", "--vault", "nowhere"), "'nowhere'", "agent")
+    home.json("vault", "add", "platform", str(other.vault))
+    check_error(home.call("search", "harbor", "--vault", "nowhere"), "'nowhere'", "agent, platform")
 
 
 def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path: Path) -> None:

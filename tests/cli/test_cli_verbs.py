@@ -1,4 +1,4 @@
-"""Small verbs: related, tags, projects, clip, open."""
+"""Small verbs: related, tags, projects, clip, open, supersede."""
 
 from __future__ import annotations
 
@@ -125,3 +125,54 @@ def test_related_and_clip_take_short_ids(home: Home) -> None:
 
 def test_open_of_a_memory_needs_a_server(home: Home) -> None:
     assert "No server is running for this vault." in home.call("open", "a").err
+
+
+@pytest.fixture
+def deploys(tmp_path: Path) -> Home:
+    home = Home(tmp_path / "home", RECOLLECT_NOW=NOW)
+    home.import_memories(
+        {"id": "old", "title": "Deploys run on Jenkins", "updated_at": "2025-01-01"},
+        {"id": "new", "title": "Buildkite runs our pipelines", "updated_at": "2026-02-01"},
+    )
+    return home
+
+
+def test_supersede_says_so_and_both_ends_show_it(deploys: Home) -> None:
+    assert deploys.call("supersede", "old", "new").out == "new replaces old.\n"
+    old, new = deploys.call("show", "old").out, deploys.call("show", "new").out
+    assert "Replaced by new (2026-02-01): Buildkite runs our pipelines" in old
+    assert "valid_until  just now" in old
+    assert "Replaces old (2025-01-01): Deploys run on Jenkins" in new
+    told = deploys.json("show", "old", "new")
+    assert (told[0]["superseded_by"], told[1]["replaces"]) == ("new", ["old"])
+
+
+def test_a_search_says_which_is_certain(deploys: Home) -> None:
+    deploys.json("supersede", "old", "new")
+    text = deploys.call("search", "Jenkins").out
+    assert text.index("Buildkite") < text.index("Deploys run on Jenkins")
+    assert "    replaces old (2025-01-01)" in text
+    assert "    replaced by new (2026-02-01)" in text
+    first, second = deploys.search("Jenkins")["results"]
+    at = "2025-01-01T00:00:00Z"
+    assert first["replaces"] == [{"id": "old", "updated_at": at}]
+    assert second["superseded_by"]["id"] == "new"
+
+
+def test_a_cycle_and_an_unknown_id_are_refused(deploys: Home) -> None:
+    deploys.json("supersede", "old", "new")
+    check_error(deploys.call("supersede", "new", "old"), "in a circle")
+    check_error(deploys.call("save", "--title", "x", "--supersedes", "nothing"), "'nothing'")
+
+
+def test_a_link_is_cleared_like_any_field(deploys: Home) -> None:
+    deploys.json("supersede", "old", "new")
+    deploys.json("edit", "old", "--clear", "superseded-by", "--clear", "valid-until")
+    assert "superseded_by" not in deploys.json("show", "old")[0]
+    assert deploys.search_ids("Jenkins") == ["old"]
+
+
+def test_a_save_of_what_is_there_already_tells_what_it_replaces(deploys: Home) -> None:
+    said = ("--id", "new", "--title", "Buildkite runs our pipelines")
+    saved = deploys.json("save", *said, "--supersedes", "old")
+    assert (saved["outcome"], saved["superseded"]) == ("unchanged", ["old"])

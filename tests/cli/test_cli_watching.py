@@ -1,14 +1,14 @@
-"""Commands that go on until they are told to stop: `add --watch`, `folders watch` and
-`mirror --watch`, each in a process of its own."""
+"""Commands that keep running, `add --watch` and `mirror --watch`, and commands that wait."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 from commandline import LONGEST_S, RECOLLECT, Home, check_usage_error
 
@@ -138,3 +138,46 @@ def test_a_mirror_that_is_followed_is_neither_tried_nor_json(home: Home, args: s
     check_usage_error(
         home.call("mirror", "notes", "--watch", args), "--watch cannot be combined with"
     )
+
+
+@pytest.fixture
+def oak(home: Home) -> Home:
+    home.save("--id", "oak", "The oak")
+    return home
+
+
+@contextmanager
+def started(home: Home, *args: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the command; check at the end that it succeeded."""
+    with home.start(*args) as process:
+        yield process
+        assert process.wait(LONGEST_S) == 0
+
+
+def test_a_save_says_that_another_process_writes(oak: Home) -> None:
+    with closing(apsw.Connection(str(oak.vault))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with started(oak, "save", "--title", "The elm", "--text", "A tree") as process:
+            assert process.stderr is not None
+            told = process.stderr.readline()
+            other.execute("ROLLBACK")
+    assert told == b"Waiting: another process is writing to the vault.\n"
+    assert len(oak.list_ids()) == 2
+
+
+def test_a_command_says_that_it_reads_standard_input(oak: Home) -> None:
+    with started(oak, "save", "--title", "The elm") as process:
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        assert process.stdin is not None
+        process.stdin.write(b"A tree")
+        process.stdin.close()
+    assert told.startswith(b"Waiting: standard input has not ended")
+    assert oak.json("search", "tree")["results"][0]["title"] == "The elm"
+
+
+def test_the_demo_shows_how_far_it_is(home: Home) -> None:
+    shown = home.on_terminal("demo")
+    assert shown.code == 0
+    assert "Preparing it" in shown.err
+    assert shown.out.startswith("A demo vault with 80 sample memories.")
