@@ -1,4 +1,4 @@
-"""Fail-over drill: three PostgreSQL nodes, two Recollect servers, and read_all that goes wrong.
+"""Fail-over drill: three PostgreSQL nodes, two Recollect servers, and everything that goes wrong.
 
 python postgres/drill/drill.py [--only kill-node …] [--replicas] [--workers 2] [--keep]
 
@@ -6,7 +6,7 @@ While eight writers and eight readers run, each event happens once; then the clu
 whole again. At the end every acknowledged write is read back. The exit code is 1 if one is lost or
 stored twice, or if a refused one is stored.
 
-Network namespaces and disks need root, or user namespaces; read_all is inside one namespace
+Network namespaces and disks need root, or user namespaces; everything is inside one namespace
 (network, mounts, processes), which ends with the drill. Without them, the events that need them are
 left out, and the report says so.
 """
