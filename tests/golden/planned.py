@@ -145,6 +145,34 @@ def vault(
         close_models(models)
 
 
+def search_planned(
+    folder: Path,
+    memories: Sequence[Fields],
+    query: str,
+    recipe: str,
+    *,
+    cosines: Mapping[str, float] | None = None,
+    relevance: dict[str, float] | None = None,
+    **more: Any,
+) -> Response:
+    """Search these memories by a model with these cosines, by title; None: all are equally near.
+    With `relevance`, a reranker gives these scores by title."""
+    with PlannedServer() as server:
+        if cosines is not None:
+            server.plan(query, cosines)
+        server.relevance = relevance or {}
+        using = settings(server, rerank=relevance is not None)
+        with vault(folder, memories, using) as memory:
+            return memory.search(query, recipe=recipe, **more)
+
+
+def search_one(folder: Path, fields: Fields, query: str, recipe: str, **more: Any) -> Result:
+    """Search a vault with this one memory and no model."""
+    with vault(folder, [{"id": "m", **fields}]) as memory:
+        [result] = memory.search(query, recipe=recipe, **more).results
+    return result
+
+
 def close_models(models: ActiveModels) -> None:
     """Let go of the connections to the model server."""
     for open_model in (models.embedder, models.reranker):

@@ -19,6 +19,7 @@ from planned import (
     ids,
     part,
     raw,
+    search_planned,
     settings,
     stored_dimensions,
     vault,
@@ -75,32 +76,15 @@ def test_pieces_are_split_at_white_space_alone_and_quoted(tmp_path: Path) -> Non
         assert ids(memory.search("or", recipe="echovault")) == ["word"]  # no stop words here
 
 
-@pytest.mark.parametrize(
-    ("field", "searched"),
-    [
-        ("title", True),
-        ("text", True),
-        ("why", True),
-        ("impact", True),
-        ("tags", True),
-        ("kind", True),
-        ("project", True),
-        ("source", True),
-        ("id", False),
-        ("context", False),
-        ("details", False),
-        ("domain", False),
-        ("space", False),
-        ("path", False),
-    ],
-)
-def test_the_eight_documented_fields_are_searched(
-    tmp_path: Path, field: str, searched: bool
-) -> None:
-    fields: dict[str, Any] = {"id": "m-1", "title": "plain"}
-    fields[field] = ["zebra"] if field == "tags" else "zebra"
-    with vault(tmp_path, [fields]) as memory:
-        assert len(memory.search("zeb", recipe="echovault")) == int(searched)
+def test_the_eight_documented_fields_are_searched(tmp_path: Path) -> None:
+    searched = {"title", "text", "why", "impact", "tags", "kind", "project", "source"}
+    others = {"context", "details", "domain", "space", "path"}
+    memories: list[Fields] = [
+        {"id": name, "title": "plain", name: ["zebra"] if name == "tags" else "zebra"}
+        for name in searched | others
+    ]
+    with vault(tmp_path, [*memories, {"id": "zebra", "title": "plain"}]) as memory:
+        assert set(ids(memory.search("zeb", recipe="echovault", limit=20))) == searched
 
 
 def test_five_results_unless_asked_from_twice_as_many_candidates(tmp_path: Path) -> None:
@@ -152,8 +136,7 @@ def test_sparse_keywords_and_vectors_are_merged_at_three_to_seven(tmp_path: Path
         {"id": "near", "title": "oven"},
     ]
     with PlannedServer() as server:
-        server.plan("kiln", {"kiln": 0.5, "the kiln and much more about ovens": -0.2, "oven": 0.8})
-        server.planned["kiln"] = (1.0, 0.0)
+        server.plan("kiln", {"the kiln and much more about ovens": -0.2, "oven": 0.8})
         with vault(tmp_path, memories, settings(server)) as memory:
             response = memory.search("kiln", recipe="echovault", view="full")
             keyword = bm25_scores(memory, '"kiln"*')
@@ -172,16 +155,13 @@ def test_sparse_keywords_and_vectors_are_merged_at_three_to_seven(tmp_path: Path
 
 def test_twice_the_limit_is_fetched_by_vector(tmp_path: Path) -> None:
     memories = [{"id": f"m{n:02}", "title": f"note {n}"} for n in range(30)]
-    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
-        response = memory.search("unrelated", recipe="echovault", limit=4)
+    response = search_planned(tmp_path, memories, "unrelated", "echovault", limit=4)
     assert (response.counts["vector"], len(response)) == (8, 4)
 
 
 def test_a_model_that_fails_is_named_and_keywords_answer(tmp_path: Path) -> None:
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, [{"id": "m", "title": "kiln"}], settings(server)) as memory,
-    ):
+    memories = [{"id": "m", "title": "kiln"}]
+    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
         server.fault = Fault.NOT_JSON
         response = memory.search("kiln", recipe="echovault")
     assert ids(response) == ["m"]
@@ -228,9 +208,8 @@ CONTEXT: list[Fields] = [
 ]
 
 
-def plan_context(server: PlannedServer) -> None:
-    server.plan("kiln", {"oven": 0.9})
-    server.planned["kiln"] = (1.0, 0.0)
+def context_ids(memory: Recollect, query: str = "kiln", **more: Any) -> list[str]:
+    return [one.id for one in memory.context(query, **more).memories]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +227,7 @@ def test_context_embeds_as_its_mode_and_the_models_warmth_say(
     tmp_path: Path, semantic: SemanticMode, provider: str, warm: bool, embeds: bool
 ) -> None:
     with PlannedServer() as server:
-        plan_context(server)
+        server.plan("kiln", {"oven": 0.9})
         with vault(tmp_path, CONTEXT, settings(server, provider)) as memory:
             server.loaded = {"toy:latest"} if warm else set()
             found = memory.context("kiln", semantic=semantic, topup_recent=False)
@@ -270,47 +249,37 @@ def test_always_embeds_however_many_keyword_results_there_are(tmp_path: Path) ->
 def test_without_a_model_every_mode_is_keyword_only(tmp_path: Path) -> None:
     with vault(tmp_path, CONTEXT) as memory:
         for semantic in ("auto", "always", "never"):
-            found = memory.context("kiln", semantic=semantic, topup_recent=False)
-            assert [one.id for one in found.memories] == ["word"]
+            assert context_ids(memory, semantic=semantic, topup_recent=False) == ["word"]
 
 
 def test_free_places_are_filled_with_the_newest_none_twice(tmp_path: Path) -> None:
     with vault(tmp_path, CONTEXT) as memory:
-        whole = memory.context("kiln")
-        assert [one.id for one in whole.memories] == ["word", "newer", "new", "near", "old"]
-        three = memory.context("kiln", limit=3)
-        assert [one.id for one in three.memories] == ["word", "newer", "new"]
+        assert context_ids(memory) == ["word", "newer", "new", "near", "old"]
+        assert context_ids(memory, limit=3) == ["word", "newer", "new"]
         # The newest are asked for within the same filter.
-        mine = memory.context("kiln", limit=3, filter=Filter(project="p"))
-        assert [one.id for one in mine.memories] == ["word", "new", "near"]
+        assert context_ids(memory, limit=3, filter=Filter(project="p")) == ["word", "new", "near"]
         # `clay` is both found and the newest: it comes once, and its place is not lost.
-        clay = memory.context("clay", limit=2)
-        assert [one.id for one in clay.memories] == ["newer", "new"]
-        bare = memory.context("kiln", topup_recent=False)
-        assert [one.id for one in bare.memories] == ["word"]
+        assert context_ids(memory, "clay", limit=2) == ["newer", "new"]
+        assert context_ids(memory, topup_recent=False) == ["word"]
 
 
 def test_context_without_a_query_is_what_is_newest(tmp_path: Path) -> None:
     with PlannedServer() as server, vault(tmp_path, CONTEXT, settings(server)) as memory:
         before = len(server.embeds())
-        found = memory.context(limit=2, filter=Filter(project="p"))
-        assert [one.id for one in found.memories] == ["new", "near"]
-        assert memory.context(topup_recent=False).memories == ()
+        assert context_ids(memory, "", limit=2, filter=Filter(project="p")) == ["new", "near"]
+        assert context_ids(memory, "", topup_recent=False) == []
         assert len(server.embeds()) == before
 
 
 def test_the_settings_decide_unless_the_call_does(tmp_path: Path) -> None:
     with PlannedServer() as server:
-        plan_context(server)
-        told = replace(
-            settings(server), context=ContextSettings(semantic="never", topup_recent=False)
-        )
+        server.plan("kiln", {"oven": 0.9})
+        keyword_only = ContextSettings(semantic="never", topup_recent=False)
+        told = replace(settings(server), context=keyword_only)
         with vault(tmp_path, CONTEXT, told) as memory:
-            assert [one.id for one in memory.context("kiln").memories] == ["word"]
-            found = memory.context("kiln", semantic="always", limit=2)
-            assert [one.id for one in found.memories] == ["word", "near"]
-            filled = memory.context("kiln", topup_recent=True, limit=2)
-            assert [one.id for one in filled.memories] == ["word", "newer"]
+            assert context_ids(memory) == ["word"]
+            assert context_ids(memory, semantic="always", limit=2) == ["word", "near"]
+            assert context_ids(memory, topup_recent=True, limit=2) == ["word", "newer"]
 
 
 # Vectors

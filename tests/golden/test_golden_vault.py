@@ -21,6 +21,8 @@ from planned import (
     ids,
     part,
     raw,
+    search_one,
+    search_planned,
     settings,
     stored_dimensions,
     vault,
@@ -54,22 +56,14 @@ def weights(memory: Recollect, query: str) -> list[float]:
 def test_the_worked_score(tmp_path: Path) -> None:
     """One query token against four memory tokens, all equally rare: the cosine is 1/√4 = 0.5.
     The memory has two tags, one of which is among the two asked for: one of three."""
-    memories = [
+    result = search_one(
+        tmp_path,
         {
-            "id": "auth-jwt-001",
-            "title": "jwt",
-            "text": "tokens",
-            "tags": ["auth", "session"],
-            "severity": "critical",
-            "domain": "security",
-            "updated_at": ago(365 * DAY),
-        }
-    ]
-    with vault(tmp_path, memories) as memory:
-        response = memory.search(
-            "jwt", recipe="vault", prefer_tags=["auth", "login"], prefer_domain="security"
-        )
-    [result] = response.results
+            "title": "jwt", "text": "tokens", "tags": ["auth", "session"], "severity": "critical",
+            "domain": "security", "updated_at": ago(365 * DAY),
+        },
+        "jwt", "vault", prefer_tags=["auth", "login"], prefer_domain="security",
+    )  # fmt: skip
     assert [raw(result, name) for name in SIGNALS] == pytest.approx([0.5, 0, 1, 0.5, 1 / 3, 1])
     parts = [part(result, name).value for name in SIGNALS]
     assert parts == pytest.approx([0.20, 0, 0.15, 0.075, 0.05, 0.15], abs=1e-12)
@@ -119,32 +113,19 @@ def test_words_are_stemmed_and_accents_do_not_matter(tmp_path: Path) -> None:
         assert ids(memory.search("İSTANBUL", recipe="vault")) == ["dotted"]
 
 
-@pytest.mark.parametrize(
-    ("field", "searched"),
-    [
-        ("title", True),
-        ("text", True),
-        ("context", True),
-        ("tags", True),
-        ("id", True),
-        ("why", False),
-        ("impact", False),
-        ("details", False),
-        ("kind", False),
-        ("project", False),
-        ("source", False),
-        ("domain", False),
-        ("space", False),
-        ("path", False),
-    ],
-)
-def test_title_id_text_tags_and_context_are_searched_and_nothing_else(
-    tmp_path: Path, field: str, searched: bool
-) -> None:
-    fields: dict[str, Any] = {"id": "m-1", "title": "plain"}
-    fields[field] = ["zebra"] if field == "tags" else "zebra"
-    with vault(tmp_path, [fields]) as memory:
-        assert len(memory.search("zebra", recipe="vault")) == int(searched)
+def test_title_id_text_tags_and_context_are_searched_and_nothing_else(tmp_path: Path) -> None:
+    others = "why impact details kind project source domain space path".split()
+    memories: list[Fields] = [
+        {"id": name, "title": "plain", name: "zebra"} for name in ("text", "context", *others)
+    ]
+    memories += [
+        {"id": "title", "title": "zebra"},
+        {"id": "tags", "title": "plain", "tags": ["zebra"]},
+        {"id": "zebra", "title": "plain"},
+    ]
+    with vault(tmp_path, memories) as memory:
+        found = ids(memory.search("zebra", recipe="vault"))
+    assert set(found) == {"title", "zebra", "text", "tags", "context"}
 
 
 STEMMED = "id title text context tags why impact kind project source".split()
@@ -310,11 +291,11 @@ def test_semantic_is_the_tf_idf_cosine_over_every_live_memory(tmp_path: Path, qu
         memory.forget(["gone"])
         every = list(memory.export())
         response = memory.search(query, recipe="vault")
-        assert response.results
-        for result in response:
-            if result.memory.kind != "session":
-                expected = tfidf_reference(query, result.memory, every)
-                assert raw(result, "semantic") == pytest.approx(expected, abs=1e-12), result.id
+    assert response.results
+    for result in response:
+        if result.memory.kind != "session":
+            expected = tfidf_reference(query, result.memory, every)
+            assert raw(result, "semantic") == pytest.approx(expected, abs=1e-12), result.id
 
 
 def test_the_vocabulary_follows_edits(tmp_path: Path) -> None:
@@ -340,8 +321,8 @@ def test_the_vocabulary_follows_edits(tmp_path: Path) -> None:
     [("critical", 1.0), ("warning", 0.7), ("suggestion", 0.4), (None, 0.4)],
 )
 def test_severity_values(tmp_path: Path, severity: str | None, value: float) -> None:
-    with vault(tmp_path, [{"id": "m", "title": "valve", "severity": severity}]) as memory:
-        assert raw(memory.search("valve", recipe="vault").results[0], "severity") == value
+    result = search_one(tmp_path, {"title": "valve", "severity": severity}, "valve", "vault")
+    assert raw(result, "severity") == value
 
 
 @pytest.mark.parametrize(
@@ -362,9 +343,9 @@ def test_severity_values(tmp_path: Path, severity: str | None, value: float) -> 
 def test_tag_overlap_is_the_jaccard_of_asked_and_held(
     tmp_path: Path, asked: list[str], held: list[str], value: float
 ) -> None:
-    with vault(tmp_path, [{"id": "m", "title": "valve", "tags": held}]) as memory:
-        response = memory.search("valve", recipe="vault", prefer_tags=asked)
-    assert raw(response.results[0], "tag_overlap") == pytest.approx(value)
+    fields = {"title": "valve", "tags": held}
+    result = search_one(tmp_path, fields, "valve", "vault", prefer_tags=asked)
+    assert raw(result, "tag_overlap") == pytest.approx(value)
 
 
 def test_filters_count_as_asked_for_and_preferences_filter_nothing(tmp_path: Path) -> None:
@@ -389,6 +370,11 @@ def test_filters_count_as_asked_for_and_preferences_filter_nothing(tmp_path: Pat
 # temporal decay
 
 
+def decay(folder: Path, **fields: Any) -> float:
+    result = search_one(folder, {"title": "valve", **fields}, "valve", "vault")
+    return raw(result, "temporal_decay")
+
+
 @pytest.mark.parametrize(
     ("age", "value"),
     [(0 * DAY, 1.0), (365 * DAY, 0.5), (730 * DAY, 0.25), (-30 * DAY, 1.0)],
@@ -396,12 +382,9 @@ def test_filters_count_as_asked_for_and_preferences_filter_nothing(tmp_path: Pat
 def test_memories_fade_with_a_half_life_of_a_year(
     tmp_path: Path, age: timedelta, value: float
 ) -> None:
-    with vault(tmp_path, [{"id": "m", "title": "valve", "updated_at": ago(age)}]) as memory:
-        [result] = memory.search("valve", recipe="vault").results
-    assert raw(result, "temporal_decay") == pytest.approx(value, abs=1e-12)
-    assert raw(result, "temporal_decay") == pytest.approx(
-        exp(-log(2) * max(age, 0 * DAY) / (365 * DAY))
-    )
+    found = decay(tmp_path, updated_at=ago(age))
+    assert found == pytest.approx(value, abs=1e-12)
+    assert found == pytest.approx(exp(-log(2) * max(age, 0 * DAY) / (365 * DAY)))
 
 
 # The windows below are 100 days long, so that their last quarter is 25 days.
@@ -422,28 +405,22 @@ def test_a_validity_window_ramps_down_in_its_last_quarter(
 ) -> None:
     """The memory is ten years old: with a window, age does not matter."""
     window = {"valid_from": ago(100 * DAY - left), "valid_until": ago(-left)}
-    fields = {"id": "m", "title": "valve", "updated_at": ago(3650 * DAY), **window}
-    with vault(tmp_path, [fields]) as memory:
-        [result] = memory.search("valve", recipe="vault").results
-    assert raw(result, "temporal_decay") == pytest.approx(value, abs=1e-12)
+    found = decay(tmp_path, updated_at=ago(3650 * DAY), **window)
+    assert found == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "value"),
+    ("fields", "value"),
     [
-        ("created_at", 10 * DAY, 10 / 25),  # the window begins when the memory was made
-        ("valid_from", 10 * DAY, 1.0),  # valid_from goes before created_at: a short window
+        ({}, 10 / 25),  # the window begins when the memory was made
+        ({"valid_from": ago(2 * DAY)}, 1.0),  # valid_from goes before created_at: a short window
     ],
 )
 def test_a_window_begins_at_valid_from_or_when_the_memory_was_made(
-    tmp_path: Path, start: str, end: timedelta, value: float
+    tmp_path: Path, fields: Fields, value: float
 ) -> None:
-    fields = {"id": "m", "title": "valve", "created_at": ago(90 * DAY), "valid_until": ago(-end)}
-    if start == "valid_from":
-        fields["valid_from"] = ago(2 * DAY)
-    with vault(tmp_path, [fields]) as memory:
-        [result] = memory.search("valve", recipe="vault").results
-    assert raw(result, "temporal_decay") == pytest.approx(value, abs=1e-12)
+    found = decay(tmp_path, created_at=ago(90 * DAY), valid_until=ago(-10 * DAY), **fields)
+    assert found == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.parametrize("length", [timedelta(0), -5 * DAY])
@@ -497,10 +474,8 @@ def test_weights_learn_from_thirty_feedback_events_on(
 
 def test_with_vectors_the_vector_weight_does_not_learn(tmp_path: Path) -> None:
     """45 of 50 accepted: semantic 0.37, vector 0.15 as ever, the four others 0.12 each."""
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, [{"id": "m", "title": "valve"}], settings(server)) as memory,
-    ):
+    memories = [{"id": "m", "title": "valve"}]
+    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
         assert weights(memory, "valve") == WITH_VECTORS
         give_feedback(memory, 45, 5)
         found = weights(memory, "valve")
@@ -543,8 +518,7 @@ def test_memories_found_by_vectors_alone_do_not_count_for_the_guard(tmp_path: Pa
     """Two by keyword, twenty more by meaning: a limit of two is not less than half of two, so the
     guard stays away although twenty-two candidates are on the table."""
     memories = [*matching(2), *({"id": f"v{n:02}", "title": f"meter {n}"} for n in range(20))]
-    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
-        response = memory.search("gauge", recipe="vault", limit=2)
+    response = search_planned(tmp_path, memories, "gauge", "vault", limit=2)
     assert response.counts["pool"] == 22
     assert len(response) == 2
 
@@ -560,11 +534,8 @@ def test_with_vectors_the_weights_and_the_cosine_change(tmp_path: Path) -> None:
         {"id": "word", "title": "pause"},
         {"id": "against", "title": "pause again"},
     ]
-    with PlannedServer() as server:
-        server.plan("pause", {"fermata": 0.8, "pause again": -0.6})
-        server.planned["pause"] = (1.0, 0.0)
-        with vault(tmp_path, memories, settings(server)) as memory:
-            response = memory.search("pause", recipe="vault")
+    cosines = {"fermata": 0.8, "pause again": -0.6, "pause": 1.0}
+    response = search_planned(tmp_path, memories, "pause", "vault", cosines=cosines)
     found = by_id(response)
     assert {id: raw(result, "vector") for id, result in found.items()} == pytest.approx(
         {"near": 0.8, "word": 1.0, "against": 0.0}, abs=1e-6
@@ -581,12 +552,12 @@ def test_a_keyword_hit_beyond_the_nearest_still_has_its_cosine(tmp_path: Path) -
         {"id": "word", "title": "harmonica"},
         *({"id": f"near{n:02}", "title": f"near {n}"} for n in range(40)),
     ]
-    with PlannedServer() as server:
-        server.plan("harmonica music", {"harmonica": 0.25} | {f"near {n}": 0.9 for n in range(40)})
-        with vault(tmp_path, memories, settings(server)) as memory:
-            response = memory.search("harmonica music", recipe="vault", limit=10)
-            assert response.counts["vector"] == 30
-            assert raw(by_id(response)["word"], "vector") == pytest.approx(0.25, abs=1e-6)
+    cosines = {"harmonica": 0.25} | {f"near {n}": 0.9 for n in range(40)}
+    response = search_planned(
+        tmp_path, memories, "harmonica music", "vault", cosines=cosines, limit=10
+    )
+    assert response.counts["vector"] == 30
+    assert raw(by_id(response)["word"], "vector") == pytest.approx(0.25, abs=1e-6)
 
 
 def test_the_nearest_join_three_times_the_limit_and_thirty_at_least(tmp_path: Path) -> None:
@@ -682,8 +653,7 @@ def test_sessions_do_not_come_through_vectors(tmp_path: Path) -> None:
         {"id": "chat", "title": "talk", "kind": "session"},
         {"id": "fact", "title": "hush"},
     ]
-    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
-        assert ids(memory.search("silence", recipe="vault")) == ["fact"]
+    assert ids(search_planned(tmp_path, memories, "silence", "vault")) == ["fact"]
 
 
 def test_sessions_do_not_crowd_out_the_rest(tmp_path: Path) -> None:
@@ -712,10 +682,10 @@ def test_filters_hold_before_the_candidates_are_cut(tmp_path: Path) -> None:
     """Two hundred loud memories of another project would take every candidate's place."""
     loud = [{"id": f"x{n:03}", "title": "cache cache", "project": "other"} for n in range(200)]
     quiet = {"id": "mine", "title": "notes", "text": "on the cache", "project": "harbor"}
-    with PlannedServer() as server:
-        server.plan("cache", {"cache cache": 0.9, "notes": 0.1})
-        with vault(tmp_path, [*loud, quiet], settings(server)) as memory:
-            response = memory.search("cache", recipe="vault", project="harbor", limit=1)
+    cosines = {"cache cache": 0.9, "notes": 0.1}
+    response = search_planned(
+        tmp_path, [*loud, quiet], "cache", "vault", cosines=cosines, project="harbor", limit=1
+    )
     assert ids(response) == ["mine"]
     assert response.counts["vector"] == 1
 
@@ -726,8 +696,7 @@ def test_the_scan_view_has_the_documented_fields(tmp_path: Path) -> None:
         "id": "m", "title": "valve", "text": text, "context": "abc", "kind": "rule",
         "domain": "steam", "tags": ["b", "a"],
     }  # fmt: skip
-    with vault(tmp_path, [fields]) as memory:
-        [result] = memory.search("valve", recipe="vault").results
+    result = search_one(tmp_path, fields, "valve", "vault")
     assert result.id == "m"
     assert result.fields == {
         "title": "valve",
@@ -741,8 +710,7 @@ def test_the_scan_view_has_the_documented_fields(tmp_path: Path) -> None:
 
 def test_the_full_view_has_the_whole_memory_and_six_signals(tmp_path: Path) -> None:
     fields = {"id": "m", "title": "valve", "details": "long story", "severity": "critical"}
-    with vault(tmp_path, [fields]) as memory:
-        [result] = memory.search("valve", recipe="vault", view="full").results
+    result = search_one(tmp_path, fields, "valve", "vault", view="full")
     assert set(result.fields) == {"memory", "breakdown"}
     shown: Any = result.fields["memory"]
     assert (shown["id"], shown["details"]) == ("m", "long story")
