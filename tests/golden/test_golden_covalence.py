@@ -21,6 +21,8 @@ from planned import (
     ids,
     part,
     raw,
+    search_one,
+    search_planned,
     settings,
     stored_dimensions,
     vault,
@@ -59,10 +61,8 @@ def test_worked_vector_first_keyword_second_file_a_day_old(tmp_path: Path) -> No
          "tier": "file", "updated_at": ago(24 * HOUR)},
         {"id": "other", "title": "Borrow checker"},
     ]  # fmt: skip
-    with PlannedServer() as server:
-        server.plan("borrow checker", {"rust/notes.md": 0.9, "Borrow checker": 0.8})
-        with vault(tmp_path, memories, settings(server)) as memory:
-            response = search(memory, "borrow checker")
+    cosines = {"rust/notes.md": 0.9, "Borrow checker": 0.8}
+    response = search_planned(tmp_path, memories, "borrow checker", "covalence", cosines=cosines)
     result = by_id(response)["it"]
     assert raw(result, "vector") == 1 / 61
     assert raw(result, "keyword") == 1 / 62
@@ -90,10 +90,9 @@ def test_worked_vector_third_no_keyword_capture_two_years_old(tmp_path: Path) ->
         {"id": "b", "title": "two"},
         {"id": "it", "title": "three", "updated_at": ago(17520 * HOUR)},
     ]
-    with PlannedServer() as server:
-        server.plan("unrelated", {"one": 0.9, "two": 0.8, "three": 0.7})
-        with vault(tmp_path, memories, settings(server)) as memory:
-            result = by_id(search(memory, "unrelated"))["it"]
+    cosines = {"one": 0.9, "two": 0.8, "three": 0.7}
+    response = search_planned(tmp_path, memories, "unrelated", "covalence", cosines=cosines)
+    result = by_id(response)["it"]
     assert (raw(result, "vector"), raw(result, "keyword")) == (1 / 63, 0.0)
     assert result.score == pytest.approx(0.018243, abs=5e-7)
 
@@ -199,11 +198,8 @@ def test_the_title_bonus_wants_every_word_as_a_substring(
     tmp_path: Path, query: str, title: str, matches: bool
 ) -> None:
     """The memory also comes by vector, so that it is there to look at when no word matches."""
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, [{"id": "m", "title": title, "tier": "file"}], settings(server)) as memory,
-    ):
-        [result] = search(memory, query).results
+    memories = [{"id": "m", "title": title, "tier": "file"}]
+    [result] = search_planned(tmp_path, memories, query, "covalence").results
     assert raw(result, "title") == (0.01 if matches else 0.0)
 
 
@@ -223,8 +219,7 @@ def test_the_title_bonus_finds_the_version(tmp_path: Path) -> None:
 
 def test_tiers_break_ties_core_file_capture(tmp_path: Path) -> None:
     memories = [{"id": f"a-{t}", "title": "x", "tier": t} for t in ("capture", "core", "file")]
-    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
-        found = by_id(search(memory, "unrelated"))
+    found = by_id(search_planned(tmp_path, memories, "unrelated", "covalence"))
     assert {id: raw(one, "tier") for id, one in found.items()} == {
         "a-core": 1 / 61,
         "a-file": 1 / 62,
@@ -238,8 +233,7 @@ def test_tiers_break_ties_core_file_capture(tmp_path: Path) -> None:
     [(0 * DAY, 1.0), (365 * DAY, 0.5), (730 * DAY, 1 / 3), (DAY, 0.997), (-DAY, 1.0)],
 )
 def test_recency_is_hyperbolic(tmp_path: Path, age: timedelta, value: float) -> None:
-    with vault(tmp_path, [{"id": "m", "title": "sail", "updated_at": ago(age)}]) as memory:
-        [result] = search(memory, "sail").results
+    result = search_one(tmp_path, {"title": "sail", "updated_at": ago(age)}, "sail", "covalence")
     assert raw(result, "recency") == pytest.approx(value, abs=5e-4)
     assert part(result, "recency").weight == pytest.approx(0.10 * 0.033)
 
@@ -283,18 +277,15 @@ def test_vectors_are_cut_to_256_dimensions_and_normalised_again(tmp_path: Path) 
 
 
 def test_a_smaller_model_is_used_whole(tmp_path: Path) -> None:
-    with PlannedServer(dimensions=8) as server:
-        server.plan("unrelated", {"a": 0.9, "b": 0.2})
-        memories = [{"id": "b", "title": "b"}, {"id": "a", "title": "a"}]
-        with vault(tmp_path, memories, settings(server)) as memory:
-            assert ids(search(memory, "unrelated")) == ["a", "b"]
+    memories = [{"id": "b", "title": "b"}, {"id": "a", "title": "a"}]
+    cosines = {"a": 0.9, "b": 0.2}
+    response = search_planned(tmp_path, memories, "unrelated", "covalence", cosines=cosines)
+    assert ids(response) == ["a", "b"]
 
 
 def test_a_failing_model_is_named_and_the_other_terms_hold(tmp_path: Path) -> None:
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, [{"id": "m", "title": "sail"}], settings(server)) as memory,
-    ):
+    memories = [{"id": "m", "title": "sail"}]
+    with PlannedServer() as server, vault(tmp_path, memories, settings(server)) as memory:
         server.fault = Fault.NOT_JSON
         response = search(memory, "sail")
     assert [entry.channel for entry in response.degraded] == ["vector"]

@@ -20,6 +20,8 @@ from planned import (
     ago,
     by_id,
     ids,
+    search_one,
+    search_planned,
     settings,
     vault,
 )
@@ -27,7 +29,6 @@ from planned_search import OverAt
 
 from model_server import Fault, Recorded, Reply
 from recollect import Memory, Recollect, Response, UserError
-from recollect.maths import logistic
 from recollect.present.response import compact, summary
 from recollect.recipes.registry import BUILT_IN
 from recollect.stages.adjustments import matched_keywords
@@ -49,15 +50,17 @@ def search(memory: Recollect, query: str, **more: Any) -> Response:
 
 
 def rerank_with(
-    folder: Path, raw_scores: dict[str, float], memories: Sequence[Fields], query: str = "quartz"
+    folder: Path,
+    relevance: dict[str, float],
+    memories: Sequence[Fields],
+    query: str = "quartz",
+    **more: Any,
 ) -> Response:
     """Search these memories, and five more that keep the reranker from being skipped, with a
     reranker that gives exactly these scores by title."""
     fillers: list[Fields] = [{"id": f"filler{n}", "title": f"filler {n}"} for n in range(5)]
-    with PlannedServer() as server:
-        server.relevance = raw_scores
-        with vault(folder, [*memories, *fillers], settings(server, rerank=True)) as memory:
-            return search(memory, query)
+    memories = [*memories, *fillers]
+    return search_planned(folder, memories, query, "gnosis", relevance=relevance, **more)
 
 
 # Skip: fewer than five candidates
@@ -77,19 +80,20 @@ def test_worked_first_in_both_lists_with_cosine_point_eight(tmp_path: Path) -> N
 
 
 def test_worked_first_by_topic_alone(tmp_path: Path) -> None:
-    with vault(tmp_path, [{"id": "m", "title": "crystal", "tags": ["Quartz"]}]) as memory:
-        [result] = search(memory, "quartz").results
+    result = search_one(tmp_path, {"title": "crystal", "tags": ["Quartz"]}, "quartz", "gnosis")
     assert result.score == pytest.approx(0.6193, abs=5e-5)
     assert result.fields["vector_similarity"] is None
 
 
-def test_worked_first_by_vector_alone_with_cosine_point_three(tmp_path: Path) -> None:
-    with PlannedServer() as server:
-        server.plan("quartz", {"crystal": 0.3})
-        memories = [{"id": "m", "title": "crystal"}]
-        with vault(tmp_path, memories, settings(server)) as memory:
-            [result] = search(memory, "quartz").results
-    assert result.score == pytest.approx(0.4228, abs=5e-5)
+@pytest.mark.parametrize(("kind", "factor"), [("fact", 1.0), ("preference", 1.25)])
+def test_worked_first_by_vector_alone_with_cosine_point_three(
+    tmp_path: Path, kind: str, factor: float
+) -> None:
+    """A preference is scored by its RRF before the boost, and then × 1.25."""
+    memories = [{"id": "m", "title": "crystal", "kind": kind}]
+    cosines = {"crystal": 0.3}
+    [result] = search_planned(tmp_path, memories, "quartz", "gnosis", cosines=cosines).results
+    assert result.score == pytest.approx(factor * 0.4228, abs=factor * 5e-5)
     assert result.fields["vector_similarity"] == pytest.approx(0.3, abs=1e-6)
 
 
@@ -106,33 +110,20 @@ def test_the_skip_formula_in_the_recipes_own_words(
     assert Skip().score(rrf, cosine, largest=2 / 61).value == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_logistic_function_bears_any_number() -> None:
-    assert (logistic(0.0), logistic(1e6), logistic(-1e6)) == (0.5, 1.0, 0.0)
-
-
-@pytest.mark.parametrize(("candidates", "read"), [(4, 0), (5, 5)])
-def test_search_reranks_from_five_candidates_on(tmp_path: Path, candidates: int, read: int) -> None:
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, notes(candidates), settings(server, rerank=True)) as memory,
-    ):
+@pytest.mark.parametrize(
+    ("candidates", "deep", "read"), [(4, False, 0), (5, False, 5), (1, True, 1), (4, True, 4)]
+)
+def test_search_reranks_from_five_candidates_on_and_deep_search_always(
+    tmp_path: Path, candidates: int, deep: bool, read: int
+) -> None:
+    memories = notes(candidates)
+    with PlannedServer() as server:
         server.relevance = {f"note {n:03}": 0.5 for n in range(candidates)}
-        response = search(memory, "quartz")
-    assert len(server.reranked()) == read
-    assert response.counts["reranked"] == read
+        with vault(tmp_path, memories, settings(server, rerank=True)) as memory:
+            response = search(memory, "quartz vein", deep=deep)
+    assert len(server.reranked()) == response.counts["reranked"] == read
     assert {one.fields["verified"] for one in response} == {read > 0}
-
-
-@pytest.mark.parametrize("candidates", [1, 4])
-def test_deep_search_never_skips_the_reranker(tmp_path: Path, candidates: int) -> None:
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, notes(candidates), settings(server, rerank=True)) as memory,
-    ):
-        server.relevance = {f"note {n:03}": 0.5 for n in range(candidates)}
-        response = search(memory, "quartz vein", deep=True)
-    assert len(server.reranked()) == candidates
-    assert {one.score for one in response} == {0.5}
+    assert not read or {one.score for one in response} == {0.5}
 
 
 def test_skipped_scores_use_the_rrf_before_the_boosts_and_are_capped(tmp_path: Path) -> None:
@@ -158,16 +149,6 @@ def test_skipped_scores_use_the_rrf_before_the_boosts_and_are_capped(tmp_path: P
         },
         abs=1e-12,
     )
-
-
-def test_a_skipped_preference_is_scored_by_its_unboosted_rrf(tmp_path: Path) -> None:
-    """First by vector alone, cosine 0.3: 0.4228 as worked, and then × 1.25."""
-    with PlannedServer() as server:
-        server.plan("quartz", {"crystal": 0.3})
-        memories = [{"id": "m", "title": "crystal", "kind": "preference"}]
-        with vault(tmp_path, memories, settings(server)) as memory:
-            [result] = search(memory, "quartz").results
-    assert result.score == pytest.approx(1.25 * 0.4228, abs=1e-4)
 
 
 # How many
@@ -293,6 +274,7 @@ def test_tags_are_looked_up_by_keyed_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw_score", "query", "fields", "score"),
     [
+        (0.0, "harper", {"title": "Harper"}, 0.30),
         (0.008, "harper", {"text": "Met Harper in Oslo"}, 0.30),
         (0.008, "harper", {"tags": ["HARPER lee"]}, 0.30),
         (0.008, "harper lisbon", {"text": "Harper."}, 0.15),
@@ -309,19 +291,14 @@ def test_tags_are_looked_up_by_keyed_hash(tmp_path: Path) -> None:
 def test_literal_matches_are_raised_to_a_floor(
     tmp_path: Path, raw_score: float, query: str, fields: dict[str, Any], score: float
 ) -> None:
-    memories = [{"id": "m", "title": "memory of it", **fields}]
-    response = rerank_with(tmp_path, {"memory of it": raw_score}, memories, query)
+    fields = {"id": "m", "title": "memory of it", **fields}
+    response = rerank_with(tmp_path, {fields["title"]: raw_score}, [fields], query)
     assert by_id(response)["m"].score == pytest.approx(score, abs=1e-12)
 
 
 def test_how_does_not_match_show() -> None:
     shown = Memory(id="m", title="Show", text="somehow shown", created_at=NOW, updated_at=NOW)
     assert matched_keywords({"how", "show", "shown"}, shown) == {"show", "shown"}
-
-
-def test_a_title_match_counts_for_the_floor(tmp_path: Path) -> None:
-    response = rerank_with(tmp_path, {"Harper": 0.0}, [{"id": "m", "title": "Harper"}], "harper")
-    assert by_id(response)["m"].score == pytest.approx(0.30)
 
 
 # Adjustments
@@ -441,15 +418,12 @@ def test_a_sure_result_is_inlined(tmp_path: Path, score: float, length: int, who
 @pytest.mark.parametrize(("deep", "inlined"), [(False, 3), (True, 5)])
 def test_the_best_three_or_five_are_inlined(tmp_path: Path, deep: bool, inlined: int) -> None:
     memories = [{"id": f"m{n}", "title": f"it {n}", "text": f"{n}" * 1000} for n in range(8)]
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, memories, settings(server, rerank=True)) as memory,
-    ):
-        server.relevance = {f"it {n}": 0.99 - n / 100 for n in range(8)}
-        response = search(memory, "quartz vein", deep=deep)
-    assert [one.fields["complete"] for one in response] == [True] * inlined + [False] * (
-        8 - inlined
+    relevance = {f"it {n}": 0.99 - n / 100 for n in range(8)}
+    response = search_planned(
+        tmp_path, memories, "quartz vein", "gnosis", relevance=relevance, deep=deep
     )
+    whole = [True] * inlined + [False] * (8 - inlined)
+    assert [one.fields["complete"] for one in response] == whole
 
 
 def test_the_response_is_results_counts_and_topics(tmp_path: Path) -> None:
@@ -469,11 +443,24 @@ def test_the_response_is_results_counts_and_topics(tmp_path: Path) -> None:
 
 
 def test_without_a_reranker_nothing_is_verified_and_the_response_says_why(tmp_path: Path) -> None:
-    with PlannedServer() as server, vault(tmp_path, notes(9), settings(server)) as memory:
-        response = search(memory, "quartz")
+    response = search_planned(tmp_path, notes(9), "quartz", "gnosis")
     assert [entry.channel for entry in response.degraded] == ["rerank"]
     assert all(one.score <= 0.70 and not one.fields["verified"] for one in response)
     assert len(response) == 9
+
+
+def read_at_most(server: PlannedServer, count: int) -> threading.Event:
+    """Let the reranker hang after this many documents; the event says that it does."""
+    rerank, stopped = server.answer, threading.Event()
+
+    def stopping(request: Recorded) -> Reply:
+        if request.path == "/rerank" and len(server.reranked()) >= count:
+            stopped.set()
+            server.closing.wait()
+        return rerank(request)
+
+    server.answer = stopping  # type: ignore[method-assign]
+    return stopped
 
 
 def test_a_reranker_that_fails_halfway_keeps_what_it_said(tmp_path: Path) -> None:
@@ -513,17 +500,8 @@ def test_the_deadline_ends_the_reranking_and_the_response_says_so(
         server.relevance = dict.fromkeys(titles, 0.6)
         told = settings(server, rerank=True)
         told = replace(told, rerank=replace(told.rerank, budget_ms=750))
-        rerank, stopped = server.answer, threading.Event()
-
-        def stopping(request: Recorded) -> Reply:
-            if request.path == "/rerank" and len(server.reranked()) >= 8:
-                stopped.set()
-                server.closing.wait()
-            return rerank(request)
-
-        server.answer = stopping  # type: ignore[method-assign]
         with vault(tmp_path, notes(20), told) as memory:
-            waited = over_at(stopped)
+            waited = over_at(read_at_most(server, 8))
             response = search(memory, "quartz")
     assert waited == [0.75]
     assert [(entry.channel, entry.reason) for entry in response.degraded] == [
@@ -541,14 +519,7 @@ def test_a_reranker_that_hangs_holds_up_nothing(tmp_path: Path) -> None:
         told = replace(told, rerank=replace(told.rerank, budget_ms=100))
         with vault(tmp_path, notes(6), told) as memory:
             search(memory, "quartz")
-            rerank = server.answer
-
-            def hanging(request: Recorded) -> Reply:
-                if request.path == "/rerank":
-                    server.closing.wait()
-                return rerank(request)
-
-            server.answer = hanging  # type: ignore[method-assign]
+            read_at_most(server, 0)
             response = search(memory, "quartz")
     assert ("rerank", "reranked 0 of 6 within the deadline") in [
         (entry.channel, entry.reason) for entry in response.degraded
@@ -557,12 +528,8 @@ def test_a_reranker_that_hangs_holds_up_nothing(tmp_path: Path) -> None:
 
 
 def test_a_reranker_out_of_range_is_not_believed(tmp_path: Path) -> None:
-    with (
-        PlannedServer() as server,
-        vault(tmp_path, notes(6), settings(server, rerank=True)) as memory,
-    ):
-        server.relevance = {"note 000": 1.5}
-        response = search(memory, "quartz")
+    relevance = {"note 000": 1.5}
+    response = search_planned(tmp_path, notes(6), "quartz", "gnosis", relevance=relevance)
     assert [entry.channel for entry in response.degraded] == ["rerank"]
     assert all(one.score <= 0.70 for one in response)
 
@@ -588,10 +555,8 @@ def test_filters_hold_before_the_candidates_are_cut(tmp_path: Path) -> None:
         {"id": "tag", "title": "a", "tags": ["quartz"], "space": "mine", "updated_at": ago(HOUR)},
         {"id": "near", "title": "b", "space": "mine"},
     ]
-    with PlannedServer() as server:
-        server.plan("quartz", {"quartz": 1.0, "b": 0.2})
-        with vault(tmp_path, [*crowd, *mine], settings(server)) as memory:
-            response = search(memory, "quartz", space="mine")
+    memories, cosines = [*crowd, *mine], {"quartz": 1.0, "b": 0.2}
+    response = search_planned(tmp_path, memories, "quartz", "gnosis", cosines=cosines, space="mine")
     assert set(ids(response)) == {"tag", "near"}
 
 

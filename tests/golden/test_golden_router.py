@@ -9,7 +9,18 @@ from typing import Any
 
 import apsw
 import pytest
-from planned import DAY, Fields, PlannedServer, ago, by_id, ids, settings, vault
+from planned import (
+    DAY,
+    Fields,
+    PlannedServer,
+    ago,
+    by_id,
+    ids,
+    search_one,
+    search_planned,
+    settings,
+    vault,
+)
 
 from model_server import Fault
 from recollect import Memory, Recollect, RecollectError
@@ -112,8 +123,8 @@ def test_snippets_come_from_text_else_tags_else_title(tmp_path: Path) -> None:
 
 def test_a_word_of_the_id_does_not_cost_a_snippet(tmp_path: Path) -> None:
     """The plain index has no id. `alpha NOT deploy` finds the memory, and its id holds `deploy`."""
-    with vault(tmp_path, [{"id": "deploy-1", "title": "notes", "text": "alpha rays"}]) as memory:
-        [result] = memory.search("alpha NOT deploy", recipe="router").results
+    fields = {"id": "deploy-1", "title": "notes", "text": "alpha rays"}
+    result = search_one(tmp_path, fields, "alpha NOT deploy", "router")
     assert result.fields["snippet"] == "<mark>alpha</mark> rays"
 
 
@@ -225,10 +236,8 @@ def test_the_worked_fusion(tmp_path: Path) -> None:
         {"id": "near", "title": "fire"},
         {"id": "word", "title": "a note", "text": f"{QUESTION} and then a good deal more"},
     ]
-    with PlannedServer() as server:
-        server.plan(QUESTION, {"fire": 0.9, f"{QUESTION}!": 0.5, "a note": 0.0})
-        with vault(tmp_path, memories, settings(server)) as memory:
-            response = memory.search(QUESTION, recipe="router")
+    cosines = {"fire": 0.9, f"{QUESTION}!": 0.5, "a note": 0.0}
+    response = search_planned(tmp_path, memories, QUESTION, "router", cosines=cosines)
     assert ids(response) == ["both", "near", "word"]
     scores = {one.id: one.score for one in response}
     assert scores["both"] == pytest.approx(0.03252, abs=5e-6)
@@ -246,10 +255,7 @@ def test_the_worked_fusion(tmp_path: Path) -> None:
 def test_what_lies_under_the_cosine_threshold_is_dropped_and_counted(tmp_path: Path) -> None:
     cosines = {"at": 0.3001, "under": 0.2999, "far": -0.5, "near": 0.9}
     memories = [{"id": title, "title": title} for title in cosines]
-    with PlannedServer() as server:
-        server.plan("three words here", cosines)
-        with vault(tmp_path, memories, settings(server)) as memory:
-            response = memory.search("three words here", recipe="router")
+    response = search_planned(tmp_path, memories, "three words here", "router", cosines=cosines)
     assert ids(response) == ["near", "at"]
     assert response.counts["vector"] == 2
     assert response.counts["dropped"] == {"least_cosine": 2}
@@ -259,12 +265,10 @@ def test_what_lies_under_the_cosine_threshold_is_dropped_and_counted(tmp_path: P
 def test_each_list_is_cut_at_a_hundred_or_at_the_limit(
     tmp_path: Path, limit: int, cut: int
 ) -> None:
-    memories = [{"id": f"m{n:03}", "title": f"three words here {n}"} for n in range(120)]
-    with PlannedServer() as server:
-        query = "three words here"
-        server.plan(query, {f"three words here {n}": 0.5 for n in range(120)})
-        with vault(tmp_path, memories, settings(server)) as memory:
-            response = memory.search(query, recipe="router", limit=limit)
+    query = "three words here"
+    cosines = {f"{query} {n}": 0.5 for n in range(120)}
+    memories = [{"id": f"m{n:03}", "title": title} for n, title in enumerate(cosines)]
+    response = search_planned(tmp_path, memories, query, "router", cosines=cosines, limit=limit)
     assert (response.counts["keyword"], response.counts["vector"]) == (cut, cut)
     assert len(response) == limit
 
@@ -315,7 +319,8 @@ def test_filters_hold_before_the_lists_are_cut(tmp_path: Path) -> None:
         {"id": "word", "title": "x", "text": QUESTION, "tags": ["Mine"], "updated_at": ago(DAY)},
         {"id": "near", "title": "fire", "tags": ["mine"], "updated_at": ago(DAY)},
     ]
-    with PlannedServer() as server:
-        server.plan(QUESTION, {"fire": 0.4, "x": 0.1})
-        with vault(tmp_path, [*crowd, *mine], settings(server)) as memory:
-            assert set(search(memory, QUESTION, tags=("MINE",))) == {"word", "near"}
+    memories, cosines = [*crowd, *mine], {"fire": 0.4, "x": 0.1}
+    response = search_planned(
+        tmp_path, memories, QUESTION, "router", cosines=cosines, tags=("MINE",)
+    )
+    assert set(ids(response)) == {"word", "near"}
