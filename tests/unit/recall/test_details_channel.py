@@ -42,7 +42,7 @@ def test_a_title_counts_more_than_details(memory: Recollect) -> None:
     assert first(memory, "planner") == "titled"
 
 
-def test_an_identifier_in_details_is_found_whatever_else_matches_better(memory: Recollect) -> None:
+def test_an_identifier_in_details_is_found_among_better_matches(memory: Recollect) -> None:
     memory.save(id="trace", title="Crash", details="at retryCheckout (cart.ts:41): E_CONN_4411")
     for number in range(40):
         memory.save(
@@ -54,16 +54,15 @@ def test_an_identifier_in_details_is_found_whatever_else_matches_better(memory: 
 
 
 @pytest.mark.parametrize("wish", ["-planner", "NOT planner", "without a planner"])
-def test_what_is_left_out_may_stand_in_details(memory: Recollect, wish: str) -> None:
+def test_excluded_words_may_be_in_details(memory: Recollect, wish: str) -> None:
     assert "slow" in [result.id for result in memory.search("seconds column")]
     assert "slow" not in [result.id for result in memory.search(f"seconds column {wish}")]
 
 
-def test_several_words_to_leave_out_may_stand_in_several_fields(memory: Recollect) -> None:
-    found = memory.search('seconds column -"list planner"')
-    assert "slow" not in [result.id for result in found]
-    found = memory.search('seconds column -"list webhook"')
-    assert "slow" in [result.id for result in found]
+def test_excluded_words_may_be_in_several_fields(memory: Recollect) -> None:
+    for wish, stays in (('-"list planner"', False), ('-"list webhook"', True)):
+        found = memory.search(f"seconds column {wish}")
+        assert ("slow" in [result.id for result in found]) is stays
 
 
 def test_scripts_without_spaces_are_found_in_details(memory: Recollect) -> None:
