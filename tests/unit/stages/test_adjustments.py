@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from planned_search import ranking
+from planned_search import fused_ranking, ranking
 
 from recollect.context import SearchContext
 from recollect.recipes.related import RELATED
@@ -42,18 +42,21 @@ def test_dismissed_memories_go_below_scores_within_reach_only() -> None:
     assert place.formula == "you dismissed this for “q”: below what you did not dismiss"
 
 
-def test_several_keep_their_order() -> None:
-    found = apply_stage({"z": 8.0, "y": 7.0, "b": 6.0, "x": 1.0}, z=WRONG, y=WRONG, x=WRONG)
-    assert found.ids == ("b", "z", "y", "x")
-
-
-def test_a_dismissed_memory_that_is_lowest_is_unchanged() -> None:
-    ranking = apply_stage({"a": 8.0, "wrong": 3.0}, wrong=WRONG)
-    assert [hit.why.formula for hit in ranking] == ["", ""]
-
-
-def test_a_memory_dismissed_for_another_question_stays() -> None:
-    assert apply_stage({"a": 8.0, "b": 7.0}, a=OTHERWISE).ids == ("a", "b")
+@pytest.mark.parametrize(
+    ("scores", "opinions", "order"),
+    [
+        ({"z": 8.0, "y": 7.0, "b": 6.0, "x": 1.0}, {"z": WRONG, "y": WRONG, "x": WRONG}, "bzyx"),
+        ({"a": 8.0, "z": 3.0}, {"z": WRONG}, "az"),
+        ({"a": 8.0, "b": 7.0}, {"a": OTHERWISE}, "ab"),  # dismissed for another question
+    ],
+)
+def test_dismissed_memories_keep_their_order(
+    scores: dict[str, float], opinions: dict[str, Opinion], order: str
+) -> None:
+    found = apply_stage(scores, **opinions)
+    assert found.ids == tuple(order)
+    moved = {hit.memory_id for hit in found if hit.why.formula}
+    assert moved == ({"z", "y"} if "y" in scores else set())
 
 
 Search = Callable[..., SearchContext]
@@ -86,23 +89,21 @@ def test_a_memory_with_an_exact_term_is_lifted_to_the_last_place(search_at: Sear
     assert ranking.dropped == {"pool": 3}
 
 
-def test_each_of_several_terms_has_a_place_and_the_better_comes_first(search_at: Search) -> None:
-    at = search_at("printer E1234 v7", MEMORIES, limit=4)
-    before = make_ranking("near-0", "near-1", "near-2", "near-3", "other", "code")
-    assert EXACT_FLOOR.apply(before, at).ids[:4] == ("near-0", "near-1", "other", "code")
-
-
-def test_at_most_a_share_of_the_places_is_given_away(search_at: Search) -> None:
-    at = search_at("printer E1234 v7", MEMORIES, limit=2)
-    before = make_ranking("near-0", "near-1", "near-2", "near-3", "other", "code")
-    assert EXACT_FLOOR.apply(before, at).ids[:2] == ("near-0", "other")
-
-
-def test_the_only_holder_of_another_term_does_not_make_room(search_at: Search) -> None:
-    """`code` stands on the last place and is the only one with E1234: `other` takes another's."""
-    at = search_at("printer E1234 v7", MEMORIES, limit=3)
-    before = make_ranking("near-0", "near-1", "code", "near-2", "other")
-    assert set(EXACT_FLOOR.apply(before, at).ids[:3]) >= {"code", "other"}
+@pytest.mark.parametrize(
+    ("limit", "before", "first"),
+    [
+        (4, "near-0 near-1 near-2 near-3 other code", "near-0 near-1 other code"),
+        (2, "near-0 near-1 near-2 near-3 other code", "near-0 other"),  # half of the places
+        # `code` is last and the only one with E1234: `other` takes another's place.
+        (3, "near-0 near-1 code near-2 other", "near-0 code other"),
+    ],
+)
+def test_each_of_several_terms_has_a_place_within_its_share(
+    search_at: Search, limit: int, before: str, first: str
+) -> None:
+    at = search_at("printer E1234 v7", MEMORIES, limit=limit)
+    lifted = EXACT_FLOOR.apply(make_ranking(*before.split()), at).ids
+    assert lifted[:limit] == tuple(first.split())
 
 
 @pytest.mark.parametrize(
@@ -123,18 +124,13 @@ def test_if_every_term_has_a_place_nothing_changes(
     assert EXACT_FLOOR.apply(before, search_at(query, MEMORIES, limit=limit)) is before
 
 
-def test_without_a_share_nothing_is_lifted(search_at: Search) -> None:
-    at = search_at("printer E1234", MEMORIES, limit=2)
-    before = make_ranking("near-0", "near-1", "near-2", "code")
-    assert ExactFloor(share=0.0).apply(before, at) is before
-
-
-def test_a_common_word_lifts_nothing(search_at: Search) -> None:
-    """In twenty memories "keep" stands in one, as a name would."""
+def test_without_a_share_and_for_a_common_word_nothing_is_lifted(search_at: Search) -> None:
+    """In twenty memories "keep" is in one, as a name would be."""
     others = {f"other-{number}": "Plain." for number in range(14)}
-    at = search_at("printer paper to keep", {**MEMORIES, **others, "keep": "Keep it."}, limit=3)
-    before = make_ranking("near-0", "near-1", "near-2", "near-3", "keep")
-    assert EXACT_FLOOR.apply(before, at) is before
+    at = search_at("printer E1234 to keep", {**MEMORIES, **others, "keep": "Keep it."}, limit=3)
+    for stage, last in ((ExactFloor(share=0.0), "code"), (EXACT_FLOOR, "keep")):
+        before = make_ranking("near-0", "near-1", "near-2", "near-3", last)
+        assert stage.apply(before, at) is before
 
 
 @pytest.mark.parametrize("name", ["vector", "meaning"])
@@ -164,12 +160,8 @@ RATES = {
 }
 
 
-def make_scored(**scores: float) -> Ranking:
-    return ranked(Hit(id, leaf("fused", score, "")) for id, score in scores.items())
-
-
 def test_invalid_memories_go_below_valid_ones_that_answer(search_at: Search) -> None:
-    ranking = VALIDITY.apply(make_scored(old=10, ahead=9, now=8, far=1), search_at("VAT", RATES))
+    ranking = VALIDITY.apply(fused_ranking(old=10, ahead=9, now=8, far=1), search_at("VAT", RATES))
     assert ranking.ids == ("now", "ahead", "old", "far")
     why = next(hit.why for hit in ranking if hit.memory_id == "old")
     assert why.parts[-1].formula == "expired 2026-01-01: below what is valid"
@@ -177,7 +169,7 @@ def test_invalid_memories_go_below_valid_ones_that_answer(search_at: Search) -> 
 
 
 def test_an_invalid_memory_stays_first_if_nothing_valid_answers(search_at: Search) -> None:
-    ranking = VALIDITY.apply(make_scored(old=10, far=1), search_at("VAT", RATES))
+    ranking = VALIDITY.apply(fused_ranking(old=10, far=1), search_at("VAT", RATES))
     assert ranking.ids == ("old", "far")
 
 
@@ -185,5 +177,5 @@ def test_an_invalid_memory_stays_first_if_nothing_valid_answers(search_at: Searc
     "query", ["what was the VAT before", "VAT in March", "which VAT we used to have"]
 )
 def test_a_question_about_the_past_moves_nothing(search_at: Search, query: str) -> None:
-    ranking = VALIDITY.apply(make_scored(old=10, now=8), search_at(query, RATES))
+    ranking = VALIDITY.apply(fused_ranking(old=10, now=8), search_at(query, RATES))
     assert ranking.ids == ("old", "now")

@@ -13,7 +13,7 @@ from planned_search import fused_ranking, ranking
 from recollect.context import SearchContext
 from recollect.errors import UserError
 from recollect.present.sentences import place_in_file
-from recollect.query.sameness import FILLERS, TURNING, Wording, same
+from recollect.query.sameness import FILLERS, TURNING, same
 from recollect.query.terms import STOP_WORDS
 from recollect.recipes.base import check
 from recollect.recipes.registry import BUILT_IN
@@ -52,18 +52,6 @@ TEN = "a b c d e f g h i j"
 def test_the_same_is_equal_or_a_few_words_more(one: str, other: str, so: bool) -> None:
     assert same(words(one), words(other), 0.9) is so
     assert same(words(other), words(one), 0.9) is so
-
-
-def test_a_wording_has_stems_without_fillers(search_at: Search) -> None:
-    at = search_at(
-        "",
-        {
-            "text": {"title": "Vault", "text": "The keys are NOT rotated.", "context": "Ops"},
-            "title": {"title": "Rotate keys"},
-        },
-    )
-    assert at.text("text").wording == Wording.of(["vault"], ["kei", "not", "rotat", "op"])
-    assert at.text("title").wording == Wording.of(["rotat", "kei"], [])
 
 
 def test_values_only_in_titles_keep_memories_apart(search_at: Search) -> None:
@@ -153,12 +141,17 @@ def test_projects_and_spaces_are_apart(search_at: Search) -> None:
     )
 
 
-@pytest.mark.parametrize(("limit", "shown"), [(1, ("a", "b", "c")), (3, ("a", "b"))])
-def test_only_the_best_are_compared(search_at: Search, limit: int, shown: tuple[str, ...]) -> None:
-    """As many as are asked for, and `top` at least."""
+@pytest.mark.parametrize(
+    ("limit", "top", "shown"),
+    [(1, 2, ("a", "b", "c")), (3, 2, ("a", "b")), (3, 0, ("a", "b", "c"))],
+)
+def test_only_the_best_are_compared(
+    search_at: Search, limit: int, top: int, shown: tuple[str, ...]
+) -> None:
+    """As many as are asked for, and `top` at least; with a `top` of 0, none."""
     memories = {"a": "Same words.", "b": "Other words.", "c": "Same words."}
     at = search_at("", memories, limit=limit)
-    assert NearDuplicates(top=2).apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == shown
+    assert NearDuplicates(top=top).apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == shown
 
 
 @pytest.mark.parametrize("scores", [{}, {"a": 1.0}, {"a": 2.0, "b": 1.0}])
@@ -167,12 +160,6 @@ def test_without_duplicates_nothing_changes(search_at: Search, scores: dict[str,
     at = search_at("", {"a": {"title": "…"}, "b": {"title": "…"}})
     before = fused_ranking(**scores)
     assert DUPLICATES.apply(before, at) is before
-
-
-def test_none_are_hidden_where_that_is_switched_off(search_at: Search) -> None:
-    at = search_at("", {"a": "Same words.", "b": "Same words."})
-    before = fused_ranking(a=2.0, b=1.0)
-    assert NearDuplicates(top=0).apply(before, at) is before
 
 
 NEIGHBOURS = Neighbours()
@@ -217,17 +204,13 @@ class PlannedAt:
         return PlannedMemory(id, f"/notes/{id[0]}.md" if id[0] in self._files else "")
 
 
-def make_ranking(*ids: str, dropped: dict[str, int] | None = None) -> Ranking:
+def make_ranking(*ids: str) -> Ranking:
     hits = tuple(Hit(id, leaf("r", 1 / place, "")) for place, id in enumerate(ids, 1))
-    return Ranking(hits, dropped or {})
+    return Ranking(hits, {"floor": 3})
 
 
 def join_neighbours(at: PlannedAt, *ids: str) -> Ranking:
-    return together(make_ranking(*ids), at)
-
-
-def together(ranking: Ranking, at: PlannedAt) -> Ranking:
-    return NEIGHBOURS.apply(ranking, cast("SearchContext", at))
+    return NEIGHBOURS.apply(make_ranking(*ids), cast("SearchContext", at))
 
 
 def files(ranking: Ranking) -> dict[str, FilePlace]:
@@ -242,62 +225,42 @@ def joined_ids(ranking: Ranking) -> dict[str, list[str]]:
     }
 
 
-def test_neighbours_are_shown_as_the_best_of_them() -> None:
-    at = PlannedAt(10)
-    found = join_neighbours(at, "a2", "x", "a3", "a1")
-    assert found.ids == ("a2", "x")
-    assert files(found) == {"a2": FilePlace("/notes/a.md", "H2", 11, 20)}
-    assert joined_ids(found) == {"a2": ["a1", "a3"]}  # in the order of the file
-    assert found.dropped == {"neighbour": 2}
+@pytest.mark.parametrize(
+    ("ids", "joined", "lines"),
+    [
+        (("a2", "x", "a3", "a1"), {"a2": ["a1", "a3"]}, (11, 20)),  # in the order of the file
+        (("a3", "a1", "a4", "a6"), {"a3": ["a4"], "a1": [], "a6": []}, (21, 30)),  # gaps
+        (("b2", "a1", "b1", "a5"), {"b2": ["b1"], "a1": [], "a5": []}, (11, 20)),  # two files
+        (("a7",), {"a7": []}, (61, 70)),
+    ],
+)
+def test_neighbours_are_shown_as_the_best_of_them(
+    ids: tuple[str, ...], joined: dict[str, list[str]], lines: tuple[int, int]
+) -> None:
+    found = join_neighbours(PlannedAt(10), *ids)
+    hidden = {id for others in joined.values() for id in others}
+    assert found.ids == tuple(id for id in ids if id not in hidden)
+    assert joined_ids(found) == joined
+    first = ids[0]
+    path, heading = f"/notes/{first[0]}.md", f"H{first[1:]}"
+    assert files(found)[first] == FilePlace(path, heading, *lines)
+    before = make_ranking(*ids)
+    scores = {hit.memory_id: hit.score for hit in before}
+    assert [hit.score for hit in found] == [scores[id] for id in found.ids]
+    assert found.dropped == before.dropped | ({"neighbour": len(hidden)} if hidden else {})
 
 
-def test_a_score_is_not_changed() -> None:
-    found = join_neighbours(PlannedAt(10), "x", "a2", "a1", "y")
-    assert [hit.score for hit in found] == [1, 1 / 2, 1 / 4]
-
-
-def test_parts_with_a_gap_between_them_are_several_results() -> None:
-    at = PlannedAt(10)
-    found = join_neighbours(at, "a1", "a3", "a4", "a6")
-    assert found.ids == ("a1", "a3", "a6")
-    assert joined_ids(found) == {"a1": [], "a3": ["a4"], "a6": []}
-    assert (files(found)["a3"].first_line, files(found)["a3"].last_line) == (21, 30)
-
-
-def test_parts_of_two_files_are_no_neighbours() -> None:
-    at = PlannedAt(10)
-    found = join_neighbours(at, "a1", "b2", "b1", "a5")
-    assert found.ids == ("a1", "b2", "a5")
-    assert joined_ids(found) == {"a1": [], "b2": ["b1"], "a5": []}
-    assert files(found)["b2"].path == "/notes/b.md"
-
-
-def test_a_single_part_has_its_place_in_the_file() -> None:
-    at = PlannedAt(10)
-    found = join_neighbours(at, "a7")
-    assert found.dropped == {}
-    assert files(found) == {"a7": FilePlace("/notes/a.md", "H7", 61, 70)}
-
-
-def test_without_files_nothing_is_asked_and_nothing_changes() -> None:
+def test_without_files_nothing_is_looked_up_and_nothing_changes() -> None:
     at = PlannedAt(10, files="")
-    ranking = make_ranking("x", "y")
-    assert together(ranking, at) is ranking
+    for before in (make_ranking("x", "y"), Ranking()):
+        assert NEIGHBOURS.apply(before, cast("SearchContext", at)) is before
     assert at.folders.asked == []
-    assert together(Ranking(), at) == Ranking()
 
 
 def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None:
-    at = PlannedAt(10)
-    ids = ("a1", "a777", "a2")  # nothing is known of the second
-    found = join_neighbours(at, *ids)
+    found = join_neighbours(PlannedAt(10), "a1", "a777", "a2")
     assert found.ids == ("a1", "a777")
     assert "a777" not in files(found)
-
-
-def test_earlier_drops_are_still_counted() -> None:
-    found = together(make_ranking("a1", "a2", dropped={"floor": 3}), PlannedAt(10))
-    assert found.dropped == {"floor": 3, "neighbour": 1}
 
 
 def test_more_hits_than_the_limit_are_read() -> None:
