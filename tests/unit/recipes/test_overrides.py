@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from recollect import Recollect, UserError
-from recollect.recipes.base import Recipe, check
+from recollect.recipes.base import Recipe
 from recollect.recipes.registry import BUILT_IN, Recipes
 from recollect.recipes.tree import FIXED, OPEN_TABLES, as_toml, as_tree, differences, flat, override
 from recollect.settings import Embedding, Rerank, Settings
@@ -93,12 +93,6 @@ def test_a_recipe_extends_one_that_extends(tmp_path: Path) -> None:
         "limits.default",
         "fuse.k",
     }
-
-
-def test_the_built_in_recipes_are_not_changed(tmp_path: Path) -> None:
-    before = {name: recipe.fingerprint for name, recipe in BUILT_IN.items()}
-    read(tmp_path, 'extends = "vault"\nlimits.default = 3\n[recall.keyword.columns]\ntitle = 1')
-    assert {name: recipe.fingerprint for name, recipe in BUILT_IN.items()} == before
 
 
 def test_deep_search_can_be_overridden(tmp_path: Path) -> None:
@@ -424,11 +418,6 @@ def test_the_order_of_columns_is_not_in_the_fingerprint() -> None:
         recipe, recall=(msgspec.structs.replace(keyword, columns=columns), *recipe.recall[1:])
     )
     assert turned.fingerprint == recipe.fingerprint
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_built_in_recipes_hang_together(name: str) -> None:
-    check(BUILT_IN[name])
 
 
 def test_a_recipe_does_not_differ_from_itself() -> None:

@@ -94,25 +94,17 @@ def test_a_built_in_name_is_taken_even_to_replace(recipes: Recipes, name: str) -
         recipes.save(name, "vault", {}, replace=True)
 
 
-def test_an_existing_file_stays_unless_it_is_to_be_replaced(recipes: Recipes) -> None:
+@pytest.mark.parametrize("text", ["", "no recipe at all"])
+def test_an_existing_file_stays_unless_it_is_to_be_replaced(recipes: Recipes, text: str) -> None:
+    """One that was saved, and one that was written by hand."""
     file = recipes.save("mine", "blend", MORE)
+    file.write_text(text or file.read_text())
     before = file.read_bytes()
     with pytest.raises(Exists, match="'mine' already"):
         recipes.save("mine", "vault", {})
     assert file.read_bytes() == before
     recipes.save("mine", "vault", {}, replace=True)
     assert recipes.get("mine").fingerprint == BUILT_IN["vault"].fingerprint
-
-
-def test_a_file_written_by_hand_stays_too(recipes: Recipes, tmp_path: Path) -> None:
-    file = tmp_path / "recipes" / "mine.toml"
-    file.parent.mkdir()
-    file.write_text("no recipe at all")
-    with pytest.raises(Exists):
-        recipes.save("mine", "blend", MORE)
-    assert file.read_text() == "no recipe at all"
-    recipes.save("mine", "blend", MORE, replace=True)
-    assert recipes.get("mine").limits.default == 3
 
 
 @pytest.mark.parametrize(
