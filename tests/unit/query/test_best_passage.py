@@ -1,4 +1,4 @@
-"""The passage of a memory that a query is about."""
+"""The passage of a memory that a query is about, and what a reranker reads of a long text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recollect.query.passages import passage
+from recollect.query.passages import passage, window
 from recollect.types import Memory, Passage
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -61,3 +61,38 @@ def test_a_script_without_spaces_is_cut_around_its_characters() -> None:
     found = passage(memory(text=text), ["検索機能"], 60).text
     assert "検索エンジン" in found
     assert 50 < len(found) <= 62
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "seen"),
+    [
+        (f"{HAY}the needle is under the mattress {HAY}", ["needle", "mattress"],
+         "the needle is under the mattress"),
+        (f"{HAY}needles were found {HAY}", ["needle"], "needles"),  # other endings
+        (f"{HAY}needles were found {HAY}", ["needled"], "needles"),
+        # The most different words, and of several places the first.
+        (f"needle needle needle {HAY}needle thread {HAY}thread needle {HAY}", ["needle", "thread"],
+         "needle thread"),
+        (f"{HAY}c++ (is) fine", ["c++", "(is"], "c++ (is) fine"),
+        (f"needle {HAY}", ["needle"], "needle"),
+        (f"{HAY}needle", ["needle"], "needle"),
+        ("数据库迁移失败" * 100, ["迁移"], "迁移"),
+        (HAY, ["zebra"], "plain hay"),
+        (HAY, [], "plain hay"),
+    ],
+)  # fmt: skip
+def test_a_reranker_reads_the_part_that_holds_the_words(
+    text: str, words: list[str], seen: str
+) -> None:
+    read = window(text, words, 60)
+    assert seen in read
+    assert read in text
+    assert len(read) <= 60
+    assert not read.startswith("lain"), "It begins with a whole word."
+
+
+def test_a_reranker_reads_a_short_text_whole_and_the_beginning_without_a_match() -> None:
+    assert window("exactly so", ["zebra"], 10) == "exactly so"
+    assert HAY.startswith(window(HAY, ["zebra"], 50))
+    assert window("x" * 500, [], 50)
+    assert "needles" not in window(f"{HAY}needles were found {HAY}", ["unneedled"], 60)

@@ -1,4 +1,4 @@
-"""The ranking of two statements, and the belief that one replaces the other."""
+"""Which of two statements seems to replace the other, and how alike a model finds them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from recollect.models.folder import embedding_models
+from recollect.query.likeness import SAME_SCALE, SCALES, scale_of
 from recollect.query.replacement import (
     ALIKE,
     CLAIMED_CHANGE,
@@ -112,15 +114,26 @@ def test_only_a_newer_valid_statement_of_the_same_place_replaces(
     assert "old" not in find_replaced(tokens, said("old", OLD), newer)
 
 
-def test_a_later_hour_of_the_same_day_replaces(tokens: Tokens) -> None:
-    assert find_replaced(tokens, said("old", OLD), said("new", NEW, days=0.1)) == {"old": "new"}
-
-
-def test_a_page_is_no_statement(tokens: Tokens) -> None:
+def test_a_later_hour_of_the_same_day_replaces_and_a_page_does_not(tokens: Tokens) -> None:
+    later = said("new", NEW, days=0.1)
     page = said("new", NEW + " and so on" * LONGEST, days=1)
+    assert find_replaced(tokens, said("old", OLD), later) == {"old": "new"}
     assert find_replaced(tokens, said("old", OLD), page) == {}
 
 
 def test_without_a_cosine_nothing_is_replaced(tokens: Tokens) -> None:
     both = [Statement(each, tokens) for each in (said("old", OLD), said("new", NEW, days=1))]
     assert replaced_by(both, {}, NOW) == {}
+
+
+def test_unrelated_texts_of_the_other_model_are_unrelated_on_the_english_scale() -> None:
+    scale = scale_of("builtin:multilingual@2ab123ed9ebd")
+    assert 0.4 < scale.to_english(0.8) < 0.6
+    assert scale.to_english(0.999) == 1.0
+    assert scale.to_english(scale.to_own(0.67)) == pytest.approx(0.67)
+
+
+def test_a_model_that_was_not_measured_keeps_its_cosines() -> None:
+    for identity in ("builtin:bge-small-en-v1.5@x", "ollama:multilingual"):
+        assert scale_of(identity) is SAME_SCALE
+    assert {name.removeprefix("builtin:")[:-1] for name in SCALES} < {*embedding_models()}
