@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import chain, combinations
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +63,25 @@ NOWHERE = Folder(0, "/nowhere", "nowhere", redact=True, followed=False, files=0)
 NO_ITEM = ReviewItem("no-item", "policy", "", 1.0, "keep", ("keep",), "", ())
 KEPT = Memory(id="kept", title="Tide tables", created_at=EPOCH, updated_at=EPOCH)
 # Every other public name, as it is called here. One that is missing fails a test.
+WITHOUT_ARGUMENTS = """
+    empty_trash count_trash pulse activity active_clients history_begins unlearn judgements
+    recipe list facets dates duplicates review tidy tidy_daily opinions list_recipes
+    learned_weights export export_all export_salvaged coverage stats waiting reindex
+    model_notes language_note doctor list_settings known_places measure configuration backup
+    warm_up dependencies embed_now folders
+"""
+ON_AN_ID = "chain history timeline related mark"
+ON_IDS = "pin unpin forget retrieve show locate resolve_names usage"
 CALLS: dict[str, Callable[[Recollect], Any]] = {
+    **{name: methodcaller(name) for name in WITHOUT_ARGUMENTS.split()},
+    **{name: methodcaller(name, "kept") for name in ON_AN_ID.split()},
+    **{name: methodcaller(name, ["kept"]) for name in ON_IDS.split()},
     "save": lambda memory: memory.save(title="Another one"),
     "save_all": lambda memory: memory.save_all([make_draft({"title": "Another one"})]),
     "capture": lambda memory: memory.capture([], AgentSession("codex", "s1", "")),
     "import_lines": lambda memory: memory.import_lines(raw_lines([b'{"title": "Imported"}\n'])),
     "edit": lambda memory: memory.edit("kept", severity="warning"),
     "edit_all": lambda memory: memory.edit_all(["kept"], severity="warning"),
-    "pin": lambda memory: memory.pin(["kept"]),
-    "unpin": lambda memory: memory.unpin(["kept"]),
     "tag": lambda memory: memory.tag(["kept"], add=["tides"]),
     "move": lambda memory: memory.move(["kept"], project="harbor"),
     "supersede": lambda memory: _try(partial(memory.supersede, "kept"), "nothing"),
@@ -78,82 +89,34 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "trash": lambda memory: memory.trash("tides"),
     "select_in_trash": lambda memory: memory.select_in_trash(query="tides"),
     "restore": lambda memory: _try(memory.restore, ["kept"]),
-    "empty_trash": lambda memory: memory.empty_trash(),
-    "count_trash": lambda memory: memory.count_trash(),
-    "chain": lambda memory: memory.chain("kept"),
     "select_ids": lambda memory: memory.select_ids(query="tide tables"),
-    "forget": lambda memory: memory.forget(["kept"]),
-    "pulse": lambda memory: memory.pulse(),
-    "activity": lambda memory: memory.activity(),
-    "active_clients": lambda memory: memory.active_clients(),
-    "history": lambda memory: memory.history("kept"),
-    "history_begins": lambda memory: memory.history_begins(),
     "similar": lambda memory: memory.similar(KEPT),
-    "retrieve": lambda memory: memory.retrieve(["kept"]),
-    "timeline": lambda memory: memory.timeline("kept"),
     "undo": lambda memory: memory.undo("kept", to=1),
     "redo": lambda memory: _try(lambda _: memory.redo(), ""),
     "feedback": lambda memory: memory.feedback("tides", "kept", accept=True),
-    "unlearn": lambda memory: memory.unlearn(),
-    "judgements": lambda memory: memory.judgements(),
     "feedback_on": lambda memory: memory.feedback_on("tides", ["kept"]),
     "search": lambda memory: memory.search("tide tables"),
     "run_recipe": lambda memory: memory.run_recipe(BUILT_IN["blend"], "tide tables"),
-    "recipe": lambda memory: memory.recipe(),
     "deferral": lambda memory: memory.deferral("tide tables"),
-    "related": lambda memory: memory.related("kept"),
-    "show": lambda memory: memory.show(["kept"]),
-    "locate": lambda memory: memory.locate(["kept"]),
-    "list": lambda memory: memory.list(),
-    "facets": lambda memory: memory.facets(),
     "overview": lambda memory: memory.overview(None, 3),
     "unknown_values": lambda memory: memory.unknown_values(Filter(project="harbor")),
-    "dates": lambda memory: memory.dates(),
     "list_ending": lambda memory: memory.list_ending(since=memory.now(), until=memory.now()),
     "in_file": lambda memory: memory.in_file(KEPT),
-    "resolve_names": lambda memory: memory.resolve_names(["kept"]),
-    "usage": lambda memory: memory.usage(["kept"]),
-    "duplicates": lambda memory: memory.duplicates(),
-    "review": lambda memory: memory.review(),
     "decide": lambda memory: _try(partial(memory.decide, decision="keep"), "no-item"),
     "settle": lambda memory: memory.settle(NO_ITEM, "keep"),
     "propose": lambda memory: _try(partial(memory.propose, decision="keep"), "no-item"),
     "decide_or_propose": lambda memory: _try(
         partial(memory.decide_or_propose, decision="keep"), "no-item"
     ),
-    "tidy": lambda memory: memory.tidy(),
-    "tidy_daily": lambda memory: memory.tidy_daily(),
-    "opinions": lambda memory: memory.opinions(),
-    "list_recipes": lambda memory: memory.list_recipes(),
     "describe_recipe": lambda memory: memory.describe_recipe("blend"),
-    "learned_weights": lambda memory: memory.learned_weights(),
-    "export": lambda memory: memory.export(),
-    "export_all": lambda memory: memory.export_all(),
-    "export_salvaged": lambda memory: memory.export_salvaged(),
     "context": lambda memory: memory.context("tides"),
-    "coverage": lambda memory: memory.coverage(),
-    "stats": lambda memory: memory.stats(),
-    "waiting": lambda memory: memory.waiting(),
     "save_recipe": lambda memory: memory.save_recipe(
         "mine", extends="blend", changes={}, replace=True
     ),
     "remove_recipe": lambda memory: _try(memory.remove_recipe, "no-recipe"),
     "rename_recipe": lambda memory: _try(partial(memory.rename_recipe, name="o"), "none"),
-    "reindex": lambda memory: memory.reindex(),
-    "model_notes": lambda memory: memory.model_notes(),
-    "language_note": lambda memory: memory.language_note(),
     "switch_model": lambda memory: memory.switch_model(memory.models),
-    "doctor": lambda memory: memory.doctor(),
-    "list_settings": lambda memory: memory.list_settings(),
-    "known_places": lambda memory: memory.known_places(),
-    "measure": lambda memory: memory.measure(),
     "unlock": lambda memory: memory.unlock("none is needed"),
-    "configuration": lambda memory: memory.configuration(),
-    "backup": lambda memory: memory.backup(),
-    "warm_up": lambda memory: memory.warm_up(),
-    "dependencies": lambda memory: memory.dependencies(),
-    "embed_now": lambda memory: memory.embed_now(),
-    "mark": lambda memory: memory.mark("kept"),
     "complete_ids": lambda memory: memory.complete_ids(["kep"]),
     "ids_by_mark": lambda memory: memory.ids_by_mark(["0"]),
     "publish": lambda memory: memory.publish(["kept"], "shared"),
@@ -163,7 +126,6 @@ CALLS: dict[str, Callable[[Recollect], Any]] = {
     "add_transcripts": lambda memory: _try(
         lambda path: memory.add_transcripts(path, "codex"), NOTES.parent / "nowhere"
     ),
-    "folders": lambda memory: memory.folders(),
     "sync_folder": lambda memory: _try(memory.sync_folder, NOWHERE),
     "remove_folder": lambda memory: _try(memory.remove_folder, NOTES),
     "follow_folders": lambda memory: memory.follow_folders(_set_event()),
