@@ -178,10 +178,15 @@ class Home:
         return Ran(process.wait(LONGEST_S), out, err)
 
     def in_window(
-        self, *args: str, rows: int = 24, key: str = "", using: dict[str, str] | None = None
+        self,
+        *args: str,
+        rows: int = 24,
+        key: str = "",
+        typed: tuple[str, ...] = (),
+        using: dict[str, str] | None = None,
     ) -> Ran:
-        """Run the installed command in a terminal of 80 columns, and press the key as soon as it
-        shows something."""
+        """Run the installed command in a terminal of 80 columns. Press the key as soon as it shows
+        something; answer each prompt with the next typed line."""
         here, there = pty.openpty()
         fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
         process = subprocess.Popen(
@@ -194,10 +199,15 @@ class Home:
             env=self.environment | {"TERM": "xterm-256color"} | (using or {}),
         )
         os.close(there)
-        shown = os.read(here, 1)
+        shown = os.read(here, 1).decode()
         os.write(here, key.encode())
+        for line in typed:
+            while not shown.endswith((": ", "] ")):
+                shown += os.read(here, 4096).decode()
+            os.write(here, f"{line}\n".encode())
+            shown += "\n"
         out = _read_terminal(here)
-        return Ran(process.wait(LONGEST_S), shown.decode() + out, "")
+        return Ran(process.wait(LONGEST_S), shown + out, "")
 
 
 @contextmanager

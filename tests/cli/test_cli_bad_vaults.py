@@ -187,7 +187,6 @@ def small_disk(tmp_path: Path) -> Iterator[Home]:
 
 @pytest.mark.skipif(shutil.which("mount") is None, reason="there is no mount here")
 def test_a_full_disk_refuses_new_memories_and_keeps_the_old(small_disk: Home) -> None:
-    """Saved until it is full; everything that was acknowledged is there, and nothing else."""
     home, ids = small_disk, []
     for number in range(100):
         text = f"note{number} " + "words of a long memory " * 4000

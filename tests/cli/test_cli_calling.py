@@ -276,7 +276,6 @@ def test_output_is_utf8_whatever_the_locale(home: Home) -> None:
 
 
 def test_an_interrupt_is_one_line_and_130(home: Home) -> None:
-    """Ctrl-C while an import waits for its input."""
     home.save("--title", "A note", "--id", "note")
     process = home.start("import", "-")
     assert process.stdin is not None

@@ -124,11 +124,6 @@ def test_a_wrong_file_is_one_line_of_the_installed_command(home: Home) -> None:
     assert not home.vault.exists()
 
 
-def test_a_wrong_variable_is_named_as_such(home: Home) -> None:
-    done = home.run("stats", using={"RECOLLECT_RERANK__PROVIDER": "magic"})
-    check_error(done, "the environment", "rerank.provider", "'magic'", "builtin, onnx, http, none")
-
-
 def test_a_default_recipe_that_is_not_there_is_named_with_its_key(home: Home) -> None:
     file = configure(home, '[search]\nrecipe = "mine"\n')
     check_error(home.call("search", "x"), file, "search.recipe", "'mine'", "vault", "echovault")

@@ -24,13 +24,6 @@ def editor(home: Home, *steps: str) -> None:
     home.environment["EDITOR"] = f"sh {script}"
 
 
-def test_words_without_quotes_are_a_memory(home: Home) -> None:
-    id = home.call("save", "Tokens", "last", "15", "minutes", "--tag", "auth").out.strip()
-    [memory] = home.json("show", id)
-    assert (memory["title"], memory["text"]) == ("Tokens last 15 minutes", "")
-    assert memory["tags"] == ["auth"]
-
-
 def test_standard_input_is_a_memory(home: Home) -> None:
     id = home.call("save", stdin=b"# Deploys\n\nNever on Friday.\n").out.strip()
     [memory] = home.json("show", id)

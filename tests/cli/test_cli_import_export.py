@@ -50,7 +50,6 @@ def read_export(home: Home) -> list[dict[str, Any]]:
 
 @pytest.mark.installed
 def test_the_installed_command_brings_a_vault_to_another_home(home: Home, tmp_path: Path) -> None:
-    """Out of one, into another, and out again: the very same bytes."""
     memories = [FULL, *({"title": f"Odd {place}", "text": text} for place, text in enumerate(ODD))]
     file = tmp_path / "in.jsonl"
     file.write_bytes(lines(*memories))
@@ -253,7 +252,6 @@ def test_more_than_a_page_and_more_than_a_batch(home: Home) -> None:
 
 
 def test_a_text_of_a_megabyte(home: Home) -> None:
-    """Saved, found by a word at its end, shown whole, exported and imported again."""
     words = " ".join(f"word{number}" for number in range(1000))
     text = (words + " ") * (999_000 // len(words)) + "needle"
     args = ("save", "--title", "A megabyte", "--id", "big", "--text", "-")

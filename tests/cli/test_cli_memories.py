@@ -22,7 +22,6 @@ def show(home: Home, id: str) -> dict[str, Any]:
 
 @pytest.mark.installed
 def test_save_prints_the_id_and_the_installed_command_finds_it(home: Home) -> None:
-    """The first minute with Recollect, as a person spends it."""
     saved = home.run("save", "--title", "Switched to JWT", "--text", "Sessions became tokens.")
     assert (saved.code, saved.err) == (0, "")
     id = saved.out.strip()

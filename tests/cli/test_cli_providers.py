@@ -458,7 +458,6 @@ def test_an_ollama_model_that_is_not_loaded_is_not_waited_for_in_a_context(
 
 
 def test_two_processes_may_save_at_once(home: Home) -> None:
-    """Writers wait for each other; each memory and each vector is there."""
     done: list[int] = []
 
     def save(number: int) -> None:

@@ -308,7 +308,6 @@ def test_a_worktree_is_a_repository_too(home: Home, tmp_path: Path) -> None:
 
 
 def test_identifiers_and_words_of_other_scripts_are_found(home: Home) -> None:
-    """Complaints of other tools' users do not apply here."""
     home.import_memories(
         {"id": "code", "title": "Bug in parse_http_header", "text": "E1234-ZX in v1.4-ROADMAP.md"},
         {"id": "cjk", "title": "データベース", "text": "接続プールは十個まで"},

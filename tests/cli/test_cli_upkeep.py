@@ -106,7 +106,6 @@ def test_reindex_mends_it_as_well(home: Home, check: str, sql: str) -> None:
 
 
 def test_a_damaged_vault_is_told_salvaged_and_repaired(tmp_path: Path) -> None:
-    """Follow the commands' output from the damage to the first save after the repair."""
     home, rescued = Home(tmp_path / "home"), tmp_path / "rescued.jsonl"
     home.folder.mkdir()
     make(home.vault)

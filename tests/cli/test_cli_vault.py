@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import RECOLLECT, Home
+from commandline import Home, check_error
 
 from recollect.store.sqlite.vault_files import header_at
 from recollect.vaults import keys
 
 PASSPHRASE = "correct horse battery"
 WITH = {"RECOLLECT_PASSPHRASE": PASSPHRASE}
+DUMB = {"TERM": "dumb"}
 
 
 @pytest.fixture
@@ -52,13 +50,10 @@ def test_the_state_is_told_without_a_passphrase(home: Home) -> None:
     assert printed["key"] == "a passphrase (Argon2id, 64 MiB, 3 passes, 4 lanes)"
 
 
-def test_the_passphrase_comes_from_the_variable_that_the_settings_name(locked: Home) -> None:
+def test_the_passphrase_comes_from_a_variable_or_a_file(locked: Home) -> None:
     assert locked.search("jwt", using=WITH)["results"]
     named = {"RECOLLECT_VAULT__PASSPHRASE_ENV": "MY_SECRET", "MY_SECRET": PASSPHRASE}
     assert locked.search("jwt", using=named)["results"]
-
-
-def test_the_passphrase_comes_from_a_file(locked: Home) -> None:
     file = passphrase_file(locked, PASSPHRASE)
     assert locked.call("--passphrase-file", file, "search", "jwt").code == 0
     named = {"RECOLLECT_VAULT__PASSPHRASE_FILE": file, "RECOLLECT_PASSPHRASE": "it wins over this"}
@@ -66,39 +61,33 @@ def test_the_passphrase_comes_from_a_file(locked: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "args"),
+    ("content", "said"),
     [
         (None, "cannot be read: No such file or directory."),
         (b"\n", "is empty."),
         (b"\xff", "is not valid UTF-8 text."),
     ],
 )
-def test_a_passphrase_file_that_holds_none(locked: Home, content: bytes | None, args: str) -> None:
+def test_a_passphrase_file_that_holds_none(locked: Home, content: bytes | None, said: str) -> None:
     file = locked.folder.parent / "passphrase"
     if content is not None:
         file.write_bytes(content)
-    done = locked.call("--passphrase-file", str(file), "stats")
-    assert (done.code, done.err) == (1, f"recollect: The passphrase file {file} {args}\n")
+    refused = check_error(locked.call("--passphrase-file", str(file), "stats"))
+    assert refused == f"The passphrase file {file} {said}"
 
 
 def test_without_a_passphrase_one_sentence_says_how_to_give_it(locked: Home) -> None:
-    done = locked.run("search", "jwt")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == (
-        f"recollect: The vault {locked.vault} is locked; give its passphrase in the variable "
-        "RECOLLECT_PASSPHRASE, in a file (`recollect --passphrase-file FILE …`), or on a "
-        "terminal.\n"
+    assert check_error(locked.run("search", "jwt")) == (
+        f"The vault {locked.vault} is locked; give its passphrase in the variable "
+        "RECOLLECT_PASSPHRASE, in a file (`recollect --passphrase-file FILE …`), or on a terminal."
     )
 
 
 @pytest.mark.parametrize("args", [("search", "jwt"), ("save", "--title", "x"), ("doctor",)])
 def test_a_wrong_passphrase_is_one_sentence(locked: Home, args: tuple[str, ...]) -> None:
     before = locked.vault.read_bytes()
-    done = locked.call(*args, using={"RECOLLECT_PASSPHRASE": "wrong horse"})
-    assert (done.code, done.out) == (1, "")
-    assert done.err == (
-        f"recollect: The passphrase of the vault {locked.vault} is wrong; check it and try again.\n"
-    )
+    said = check_error(locked.call(*args, using={"RECOLLECT_PASSPHRASE": "wrong horse"}))
+    assert said == f"The passphrase of the vault {locked.vault} is wrong; check it and try again."
     assert locked.vault.read_bytes() == before
 
 
@@ -133,19 +122,11 @@ def test_unlock_wants_to_be_meant(locked: Home) -> None:
     assert locked.search_ids("jwt") == ["jwt"]
 
 
-@pytest.mark.parametrize(
-    ("args", "sentence"),
-    [
-        (
-            ("unlock", "--keyring"),
-            "--keyring and --new-passphrase-file need lock or rekey.",
-        ),
-        (("lock",), "The vault is locked already; `recollect vault rekey` changes its key."),
-    ],
-)
-def test_what_makes_no_sense_is_refused(locked: Home, args: tuple[str, ...], sentence: str) -> None:
-    done = locked.call("vault", *args, using=WITH)
-    assert (done.code, done.err) == (2 if "--keyring" in args else 1, f"recollect: {sentence}\n")
+def test_what_makes_no_sense_is_refused(locked: Home) -> None:
+    both = "--keyring and --new-passphrase-file need lock or rekey."
+    check_error(locked.call("vault", "unlock", "--keyring", using=WITH), both, code=2)
+    again = "The vault is locked already; `recollect vault rekey` changes its key."
+    check_error(locked.call("vault", "lock", using=WITH), again)
 
 
 def test_a_short_passphrase_is_refused_and_nothing_is_locked(home: Home) -> None:
@@ -154,47 +135,22 @@ def test_a_short_passphrase_is_refused_and_nothing_is_locked(home: Home) -> None
     assert header_at(home.vault) is None
 
 
-def typed_on_terminal(home: Home, *args: str, typed: list[str]) -> tuple[int, str]:
-    """The command on a terminal, answered line by line as it asks; what it showed."""
-    here, there = pty.openpty()
-    process = subprocess.Popen(
-        [RECOLLECT, *args], stdin=there, stdout=there, stderr=there, env=home.environment,
-        start_new_session=True,
-    )  # fmt: skip
-    os.close(there)
-    shown = ""
-    for line in typed:
-        while not shown.rstrip("\r\n").endswith((": ", "] ")) or shown.endswith("\n"):
-            shown += os.read(here, 4096).decode()
-        os.write(here, f"{line}\n".encode())
-        shown += "\n"
-    while True:
-        try:
-            piece = os.read(here, 4096).decode()
-        except OSError:
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(here)
-    return process.wait(60), shown
-
-
 def test_a_terminal_is_asked_and_shows_no_passphrase(home: Home) -> None:
     home.save("--id", "jwt", "--title", "Switched to JWT")
-    code, shown = typed_on_terminal(home, "vault", "lock", typed=[PASSPHRASE, PASSPHRASE])
+    code, shown, _ = home.in_window("vault", "lock", typed=(PASSPHRASE, PASSPHRASE), using=DUMB)
     assert code == 0, shown
     assert "There is no recovery if you lose it" in shown
     assert PASSPHRASE not in shown
-    code, shown = typed_on_terminal(home, "search", "jwt", typed=[PASSPHRASE])
+    code, shown, _ = home.in_window("search", "jwt", typed=(PASSPHRASE,), using=DUMB)
     assert (code, "1 result" in shown) == (0, True), shown
-    code, shown = typed_on_terminal(home, "vault", "unlock", typed=["no"])
+    code, shown, _ = home.in_window("vault", "unlock", typed=("no",), using=DUMB)
     assert (code, "Nothing was changed." in shown) == (1, True), shown
 
 
 def test_two_passphrases_that_differ_change_nothing(home: Home) -> None:
     home.save("--title", "One")
-    code, shown = typed_on_terminal(home, "vault", "lock", typed=[PASSPHRASE, "something else"])
+    typed = (PASSPHRASE, "something else")
+    code, shown, _ = home.in_window("vault", "lock", typed=typed, using=DUMB)
     assert (code, "differ. Nothing was changed" in shown) == (1, True), shown
     assert header_at(home.vault) is None
 

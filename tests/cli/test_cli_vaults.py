@@ -192,7 +192,6 @@ def test_a_file_that_is_wrong_already_stays_untouched(
 
 
 def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
-    """It stops every search, and taking it out is the way to go on."""
     config(home).write_text("[[vaults]]\nname = 'a'\n")
     check_error(home.call("search", "harbor"), "[[vaults]] number 1 needs a tier")
     assert home.json("vault", "remove", "a") == {"removed": "a"}

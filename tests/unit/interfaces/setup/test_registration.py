@@ -166,7 +166,6 @@ def test_what_cannot_be_read_is_refused_and_left(
 def test_a_result_that_says_something_else_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever an editor does wrong, the file does not suffer."""
     file = written(tmp_path / "mcp.json", '{"a": 1}')
     broken = '{"mcpServers": {"recollect": {}}}'
     monkeypatch.setattr(
