@@ -13,6 +13,7 @@ import io
 import json
 import os
 import pty
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -36,6 +37,9 @@ RECOLLECT = str(Path(sys.executable).with_name("recollect"))
 NOW = "2026-03-01T12:00:00Z"
 LONGEST_S = 60  # far more than any command needs; one that hangs fails its test
 ESCAPE = "\x1b"
+with closing(sqlite3.connect(":memory:")) as connection:
+    connection.execute("CREATE TABLE shopping (item)")
+    SHOPPING = connection.serialize()  # a database that is no vault
 
 
 def check_schema(name: str, printed: Any) -> None:
@@ -71,6 +75,7 @@ class Home:
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
         self.vault = folder / "vault.db"
+        self.config = folder / "config.toml"
         # Nothing of RECOLLECT_* or of a person's preferences leaks in.
         self.environment = {
             **{name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ},

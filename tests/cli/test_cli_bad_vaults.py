@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
-from commandline import RECOLLECT, Home, Ran, check_error, lines
+from commandline import RECOLLECT, SHOPPING, Home, Ran, check_error, lines
 
 EVERY = (
     ("list",),
@@ -34,9 +32,6 @@ EVERY = (
     ("import", "-"),
 )
 SHOPPING_LIST = b"A shopping list: bread, butter, and a hundred more characters. " * 4
-with closing(sqlite3.connect(":memory:")) as connection:
-    connection.execute("CREATE TABLE shopping (item)")
-    SHOPPING = connection.serialize()
 READING = {"list", "search", "show", "context", "stats", "doctor", "export"}
 # Root may write anywhere; without these two capabilities it may only where the modes allow it.
 WITHOUT_POWERS = """

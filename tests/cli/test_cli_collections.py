@@ -27,16 +27,15 @@ def test_a_memory_is_published_found_and_taken_back(home: Home, tmp_path: Path) 
 def test_removing_a_collection_keeps_its_file_and_every_other_setting(
     home: Home, tmp_path: Path
 ) -> None:
-    config = home.folder / "config.toml"
     home.folder.mkdir(exist_ok=True)
-    config.write_text("# mine\n[search]\nliteral = true\n")
+    home.config.write_text("# mine\n[search]\nliteral = true\n")
     shared = tmp_path / "platform.db"
     home.save("--title", "Signing keys rotate", "--id", "keys")
     added = home.json("vault", "collections", "add", "platform", str(shared))
     assert added == {"added": {"name": "platform", "path": str(shared)}}
     home.run("vault", "publish", "keys", "--to", "platform")
     assert "are kept" in home.run("vault", "collections", "remove", "platform").out
-    assert config.read_text() == "# mine\n[search]\nliteral = true\n"
+    assert home.config.read_text() == "# mine\n[search]\nliteral = true\n"
     assert shared.exists()
     home.run("vault", "collections", "add", "guild", str(shared))
     assert home.json("vault", "collections", "remove", "guild") == {"removed": "guild"}
@@ -47,13 +46,12 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_written(home: Home, tmp_
     team = Home(tmp_path / "team")
     team.save("--title", "Keys rotate")
     home.run("vault", "add", "team", str(team.vault))
-    config = home.folder / "config.toml"
-    before = config.read_text()
+    before = home.config.read_text()
     for name, why in (("guild", "Two collections"), ("agent", "a vault"), ("team", "'team', too")):
         done = home.call("vault", "collections", "add", name, str(tmp_path / "other.db"))
         assert (done.code, done.out) == (1, ""), name
         assert why in done.err
-    assert config.read_text() == before
+    assert home.config.read_text() == before
     assert home.call("search", "anything").code == 0
 
 

@@ -20,13 +20,8 @@ def home(tmp_path: Path) -> Home:
 
 def configure(home: Home, text: str) -> str:
     """Write the settings; return their file."""
-    file = home.folder / "config.toml"
-    file.write_text(text, encoding="utf-8")
-    return str(file)
-
-
-def written(home: Home) -> str:
-    return (home.folder / "config.toml").read_text(encoding="utf-8")
+    home.config.write_text(text, encoding="utf-8")
+    return str(home.config)
 
 
 def test_every_value_is_listed_with_where_it_comes_from(home: Home) -> None:
@@ -36,18 +31,18 @@ def test_every_value_is_listed_with_where_it_comes_from(home: Home) -> None:
     assert listed["rerank.budget_ms"] == {"value": 300, "from": "default"}
     shown = home.call("config", "list").out
     assert "RECOLLECT_EMBEDDING__PROVIDER" in shown
-    assert str(home.folder / "config.toml") in shown
+    assert str(home.config) in shown
     assert home.call("config", "get", "search.recipe").out == "router\n"
 
 
 def test_a_value_is_set_and_nothing_else_is_touched(home: Home) -> None:
     assert home.call("config", "set", "search.recipe", "vault").code == 0
-    assert written(home) == FILE.replace("'router'", '"vault"')
+    assert home.config.read_text(encoding="utf-8") == FILE.replace("'router'", '"vault"')
     home.call("config", "set", "rerank.budget_ms", "500")
     home.call("config", "set", "search.literal", "true")
     assert home.json("config", "get", "rerank.budget_ms") == {"rerank.budget_ms": 500}
-    assert "# mine" in written(home)
-    assert "keep = 30 # days" in written(home)
+    assert "# mine" in home.config.read_text(encoding="utf-8")
+    assert "keep = 30 # days" in home.config.read_text(encoding="utf-8")
     assert home.search("x")["recipe"] == "vault"
     told = home.call("config", "set", "embedding.provider", "builtin")
     assert "RECOLLECT_EMBEDDING__PROVIDER is set in the environment" in told.err
@@ -68,7 +63,7 @@ def test_what_is_wrong_is_refused_and_nothing_written(
     home: Home, args: tuple[str, ...], said: tuple[str, ...]
 ) -> None:
     check_error(home.call("config", *args), *said)
-    assert written(home) == FILE
+    assert home.config.read_text(encoding="utf-8") == FILE
 
 
 def test_a_recipe_that_cannot_be_read_is_named_and_hides_no_other(home: Home) -> None:

@@ -365,13 +365,6 @@ def test_a_refused_text_holds_up_no_other(picky: tuple[Home, Picky]) -> None:
     assert home.is_sound()
 
 
-def test_a_refused_text_does_not_hold_up_the_next_save(picky: tuple[Home, Picky]) -> None:
-    home, _ = picky
-    home.save("--title", "long " * 100, "--id", "long")
-    home.save("--title", "short", "--id", "short")
-    assert (waiting(home), len(blobs(home))) == (1, 1)
-
-
 def rerank(server: ModelServer, budget_ms: int = 20_000) -> dict[str, str]:
     return {
         "RECOLLECT_RERANK__PROVIDER": "http",

@@ -54,6 +54,15 @@ def damage(home: Home, sql: str) -> None:
     file.close()
 
 
+@pytest.fixture
+def anchors(tmp_path: Path) -> Home:
+    """A home whose vault has pages to damage."""
+    made = Home(tmp_path / "home")
+    made.folder.mkdir()
+    make(made.vault)
+    return made
+
+
 def test_stats_count_what_there_is(home: Home) -> None:
     stats = home.run("stats", "--json").json()
     assert set(STATS) <= set(stats)
@@ -81,8 +90,11 @@ def test_a_sound_vault_passes_every_check(home: Home) -> None:
     assert home.json("doctor") == [{"check": check, "problem": None} for check in checked]
 
 
+@pytest.mark.parametrize("mending", [("doctor", "--fix"), ("reindex",)], ids=" ".join)
 @pytest.mark.parametrize(("check", "sql"), DAMAGE.items())
-def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: str) -> None:
+def test_what_is_out_of_step_is_found_and_mended(
+    home: Home, check: str, sql: str, mending: tuple[str, ...]
+) -> None:
     before = home.call("export").out
     damage(home, sql)
     found = home.call("doctor")
@@ -90,7 +102,7 @@ def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: st
     assert "recollect doctor --fix" in found.out
     [problem] = [line for line in found.out.splitlines() if line.startswith(check)]
     assert not problem.endswith(" OK")
-    mended = home.run("doctor", "--fix")
+    mended = home.call(*mending)
     assert mended.code == 0, mended.out
     assert home.is_sound()
     assert home.call("export").out == before
@@ -98,61 +110,46 @@ def test_what_is_out_of_step_is_found_and_mended(home: Home, check: str, sql: st
     assert home.search_ids("auth", "--recipe", "gnosis") == ["a"]
 
 
-@pytest.mark.parametrize(("check", "sql"), DAMAGE.items())
-def test_reindex_mends_it_as_well(home: Home, check: str, sql: str) -> None:
-    damage(home, sql)
-    assert home.call("reindex").code == 0
-    assert home.is_sound(), check
-
-
-def test_a_damaged_vault_is_told_salvaged_and_repaired(tmp_path: Path) -> None:
-    home, rescued = Home(tmp_path / "home"), tmp_path / "rescued.jsonl"
-    home.folder.mkdir()
-    make(home.vault)
-    overwrite(home.vault, leaf(home.vault, "memories"))
+def test_a_damaged_vault_is_told_salvaged_and_repaired(anchors: Home, tmp_path: Path) -> None:
+    rescued = tmp_path / "rescued.jsonl"
+    overwrite(anchors.vault, leaf(anchors.vault, "memories"))
     for command in (("search", "anchor", "--limit", "50"), ("save", "--title", "x")):
-        check_error(home.call(*command), "is damaged", "`recollect doctor --fix` repairs")
-    salvaged = home.call("export", "--salvage", str(rescued))
+        check_error(anchors.call(*command), "is damaged", "`recollect doctor --fix` repairs")
+    salvaged = anchors.call("export", "--salvage", str(rescued))
     assert salvaged.code == 0
     [lost, written] = salvaged.err.splitlines()
     assert "memories could not be read and are lost (m" in lost
     assert written.endswith(f"1 forgotten memory, 1 feedback entry written to {rescued}.")
-    repaired = home.call("doctor", "--fix")
+    repaired = anchors.call("doctor", "--fix")
     assert (repaired.code, repaired.err) == (0, "")
     assert f"repair           {lost}" in repaired.out.splitlines()
     assert "repair           The damaged vault is kept: " in repaired.out
-    assert home.is_sound()
+    assert anchors.is_sound()
     live = [line for line in rescued.read_text().splitlines() if '"title"' in line]
-    assert len(home.list_ids()) == len(live) - 1
-    home.save("--title", "x")
+    assert len(anchors.list_ids()) == len(live) - 1
+    anchors.save("--title", "x")
 
 
-def test_a_text_whose_end_was_lost_is_one_sentence_and_no_output(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home")
-    home.folder.mkdir()
-    make(home.vault)
-    overwrite(home.vault, text_end(home.vault))
+def test_a_text_whose_end_was_lost_is_one_sentence_and_no_output(anchors: Home) -> None:
+    overwrite(anchors.vault, text_end(anchors.vault))
     for command in (("show", "m07"), ("export",), ("list", "--all"), ("search", "number7")):
-        check_error(home.call(*command), "m07 is not what was saved", "`recollect doctor --fix`")
-    check_error(home.call("save", "--title", "x"), "nothing is written into it")
-    assert "m07" in home.call("doctor").out
-    assert home.call("doctor", "--fix").code == 0
-    home.save("--title", "x")
+        check_error(anchors.call(*command), "m07 is not what was saved", "`recollect doctor --fix`")
+    check_error(anchors.call("save", "--title", "x"), "nothing is written into it")
+    assert "m07" in anchors.call("doctor").out
+    assert anchors.call("doctor", "--fix").code == 0
+    anchors.save("--title", "x")
 
 
-def test_the_doctor_goes_on_after_a_row_of_nulls(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home")
-    home.folder.mkdir()
-    make(home.vault)
-    page = leaf(home.vault, "memories")
-    overwrite(home.vault, page, nulled(home.vault, page))
-    found = home.call("doctor")
+def test_the_doctor_goes_on_after_a_row_of_nulls(anchors: Home) -> None:
+    page = leaf(anchors.vault, "memories")
+    overwrite(anchors.vault, page, nulled(anchors.vault, page))
+    found = anchors.call("doctor")
     assert (found.code, found.err) == (1, "")
     assert "1 memory is not what was saved: row 24" in found.out
-    repaired = home.call("doctor", "--fix")
+    repaired = anchors.call("doctor", "--fix")
     assert (repaired.code, repaired.err) == (0, "")
     assert "1 memory could not be read and is lost (m23)." in repaired.out
-    assert home.is_sound()
+    assert anchors.is_sound()
 
 
 def test_reindex_without_a_model_rebuilds_the_keyword_indexes(home: Home) -> None:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import stat
 import tomllib
-from contextlib import chdir, closing
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import Home, check_error, check_usage_error, part_names, recompute_node
+from commandline import (
+    SHOPPING,
+    Home,
+    check_error,
+    check_usage_error,
+    part_names,
+    recompute_node,
+)
 
 # Settings written by hand: comments, an order and a style of their own.
 BY_HAND = """\
@@ -31,6 +37,8 @@ path = "/srv/platform.db"
 budget_ms=250
 """
 
+BOTH = [("mine", "agent"), ("theirs", "platform")]  # what both vaults hold
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
@@ -48,16 +56,16 @@ def other(tmp_path: Path) -> Home:
     return made
 
 
-def config(home: Home) -> Path:
-    return home.folder / "config.toml"
-
-
 def project(home: Home, folder: Path) -> Path:
     """A project folder with a vault of its own."""
     made = Home(folder / ".recollect")
     made.folder.mkdir(parents=True)
     made.save("--id", "in-project", "--title", "Harbor token", "--text", "The project's note.")
     return folder
+
+
+def vaults_of(response: Any) -> list[tuple[str, str]]:
+    return [(one["id"], one["vault"]) for one in response["results"]]
 
 
 # List, add, remove
@@ -79,12 +87,9 @@ def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -
     assert (added.code, added.err) == (0, "")
     assert added.out.startswith("Added: platform")
     assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "platform"]
-    found = home.search("harbor token", "--explain")["results"]
-    assert {(one["id"], one["vault"]) for one in found} == {
-        ("mine", "agent"),
-        ("theirs", "platform"),
-    }
-    for one in found:
+    found = home.search("harbor token", "--explain")
+    assert vaults_of(found) == BOTH
+    for one in found["results"]:
         assert recompute_node(one["explain"]) == pytest.approx(one["score"])
         weighed = "priority" in part_names(one["explain"])
         assert weighed == (one["vault"] == "platform")
@@ -120,7 +125,7 @@ def test_a_server_is_added_by_its_address(home: Home) -> None:
         "priority": 0.5,
         "url": "https://recollect.example",
     }
-    [table] = tomllib.loads(config(home).read_text())["vaults"]
+    [table] = tomllib.loads(home.config.read_text())["vaults"]
     assert table["token_env"] == "OPS_TOKEN", "the variable's name is kept, never the token"
 
 
@@ -131,14 +136,14 @@ def test_a_path_is_kept_whole_wherever_one_stands_later(home: Home, other: Home)
 
 
 def test_what_was_written_by_hand_stays_as_it_was(home: Home, other: Home) -> None:
-    config(home).write_text(BY_HAND)
+    home.config.write_text(BY_HAND)
     home.json("vault", "add", "more", str(other.vault))
-    after = config(home).read_text()
+    after = home.config.read_text()
     assert after.startswith(BY_HAND)
     home.json("vault", "remove", "more")
-    assert config(home).read_text() == BY_HAND
+    assert home.config.read_text() == BY_HAND
     home.json("vault", "remove", "platform")
-    left = config(home).read_text()
+    left = home.config.read_text()
     assert tomllib.loads(left) == {"search": {"recipe": "vault"}, "rerank": {"budget_ms": 250}}
     for comment in ("# My settings.   Do not tidy.", "# I like it", "# The platform team's notes",
                     "# Everything about waiting stands here"):  # fmt: skip
@@ -152,21 +157,21 @@ def test_line_ends_rights_and_links_stay(home: Home, other: Home, tmp_path: Path
     text = '\ufeff# mine\r\n[search]\r\nrecipe = "vault"\r\n'
     real.write_bytes(text.encode())
     real.chmod(0o640)
-    config(home).symlink_to(real)
+    home.config.symlink_to(real)
     home.json("vault", "add", "platform", str(other.vault))
-    assert config(home).is_symlink()
+    assert home.config.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     content = real.read_bytes().decode()
     assert content.startswith(text)
     assert content.count("\n") == content.count("\r\n")
     home.json("vault", "remove", "platform")
     assert real.read_bytes().decode() == text
-    assert config(home).is_symlink()
+    assert home.config.is_symlink()
 
 
 def test_settings_that_a_command_makes_are_their_owners_alone(home: Home, other: Home) -> None:
     home.json("vault", "add", "platform", str(other.vault))
-    assert stat.S_IMODE(config(home).stat().st_mode) == 0o600
+    assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
     assert sorted(one.name for one in home.folder.iterdir()) == ["config.toml"], "nothing else"
 
 
@@ -184,15 +189,15 @@ def test_settings_that_a_command_makes_are_their_owners_alone(home: Home, other:
 def test_a_file_that_is_wrong_already_stays_untouched(
     home: Home, other: Home, content: bytes, action: str
 ) -> None:
-    config(home).write_bytes(content)
+    home.config.write_bytes(content)
     args = ("add", "platform", str(other.vault)) if action == "add" else ("remove", "a")
     check_error(home.call("vault", *args), "config.toml")
-    assert config(home).read_bytes() == content
+    assert home.config.read_bytes() == content
     assert [one.name for one in home.folder.iterdir()] == ["config.toml"]
 
 
 def test_a_vault_that_is_wrong_can_be_removed(home: Home) -> None:
-    config(home).write_text("[[vaults]]\nname = 'a'\n")
+    home.config.write_text("[[vaults]]\nname = 'a'\n")
     check_error(home.call("search", "harbor"), "[[vaults]] number 1 needs a tier")
     assert home.json("vault", "remove", "a") == {"removed": "a"}
     assert home.search("harbor")["results"] == []
@@ -223,39 +228,44 @@ def test_what_cannot_be_added_is_told_and_leaves_nothing_behind(
 ) -> None:
     sentence = check_error(home.call("vault", "add", *args), holding)
     assert "hunter2" not in sentence
-    assert not config(home).exists()
+    assert not home.config.exists()
 
 
-def test_a_file_that_is_no_vault_is_refused_and_stays_as_it_is(home: Home, tmp_path: Path) -> None:
-    text, empty, other = (tmp_path / name for name in ("notes.txt", "empty.db", "other.db"))
-    text.write_text("milk, bread\n")
-    empty.touch()
-    with closing(sqlite3.connect(other)) as connection:
-        connection.execute("CREATE TABLE notes (text)")
-    before = [file.read_bytes() for file in (text, empty, other)]
-    check_error(home.call("vault", "add", "x", str(text)), "not a SQLite database")
-    check_error(home.call("vault", "add", "x", str(empty)), "is empty, not a vault")
-    check_error(home.call("vault", "add", "x", str(other)), "not a Recollect vault")
-    assert [file.read_bytes() for file in (text, empty, other)] == before
-    assert not config(home).exists()
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"milk, bread\n", "not a SQLite database"),
+        (b"", "is empty, not a vault"),
+        (SHOPPING, "not a Recollect vault"),
+    ],
+    ids=["a text", "empty", "another database"],
+)
+def test_a_file_that_is_no_vault_is_refused_and_stays_as_it_is(
+    home: Home, tmp_path: Path, content: bytes, said: str
+) -> None:
+    file = tmp_path / "other.db"
+    file.write_bytes(content)
+    check_error(home.call("vault", "add", "x", str(file)), said)
+    assert file.read_bytes() == content
+    assert not home.config.exists()
 
 
 def test_a_name_or_a_file_is_there_once(home: Home, other: Home, tmp_path: Path) -> None:
     home.json("vault", "add", "platform", str(other.vault))
-    before = config(home).read_bytes()
+    before = home.config.read_bytes()
     (tmp_path / "link.db").symlink_to(other.vault)
     os.link(other.vault, tmp_path / "hard.db")
     check_error(home.call("vault", "add", "platform", "/srv/x.db"), "named 'platform'")
     for place in (other.vault, tmp_path / "link.db", tmp_path / "hard.db"):
         check_error(home.call("vault", "add", "again", str(place)), "are the same file")
     check_error(home.call("vault", "add", "myself", str(home.vault)), "'agent' and 'myself'")
-    assert config(home).read_bytes() == before
+    assert home.config.read_bytes() == before
 
 
 def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
     check_error(home.call("vault", "remove", "platform"), "no [[vaults]] named 'platform'")
     check_error(home.call("vault", "remove", "agent"), "no [[vaults]] named 'agent'")
-    assert not config(home).exists()
+    assert not home.config.exists()
 
 
 @pytest.mark.parametrize(
@@ -266,10 +276,10 @@ def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
     ],
 )
 def test_a_vault_in_a_style_of_its_own_is_left_to_its_writer(home: Home, text: str) -> None:
-    config(home).write_text(text)
+    home.config.write_text(text)
     assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "a"]
     check_error(home.call("vault", "remove", "a"), "by hand")
-    assert config(home).read_text() == text
+    assert home.config.read_text() == text
 
 
 def test_a_text_that_looks_like_a_table_is_none(home: Home) -> None:
@@ -277,13 +287,13 @@ def test_a_text_that_looks_like_a_table_is_none(home: Home) -> None:
         '[embedding]\nprovider = "none"\nquery_prefix = """\n[[vaults]]\nname = "a"\n"""\n'
         '[[vaults]]\nname = "a"\ntier = "team"\npath = "/x"\n'
     )
-    config(home).write_text(text)
+    home.config.write_text(text)
     done = home.call("vault", "remove", "a")
-    left = tomllib.loads(config(home).read_text())
+    left = tomllib.loads(home.config.read_text())
     assert left["embedding"]["query_prefix"] == '[[vaults]]\nname = "a"\n'
     if done.code:
         check_error(done, "by hand")
-        assert config(home).read_text() == text
+        assert home.config.read_text() == text
 
 
 def test_wrong_usage_says_how_it_is_called(home: Home) -> None:
@@ -311,7 +321,7 @@ def test_a_project_vault_is_used_once_it_is_trusted(home: Home, tmp_path: Path) 
         assert trusted.out == f"Trusted: {vault}. Searches in this project now include it.\n"
         assert [one["name"] for one in home.json("vault", "list")["vaults"]] == ["agent", "project"]
         assert home.search_ids("harbor token") == ["mine", "in-project"]
-        assert "vaults trust" not in home.call("search", "harbor token").out
+        assert "vault trust" not in home.call("search", "harbor token").out
         assert home.call("vault", "untrust").out == f"No longer trusted: {vault}.\n"
         assert home.call("vault", "untrust").out == f"Was not trusted: {vault}.\n"
         assert home.search_ids("harbor token") == ["mine"]
@@ -357,16 +367,12 @@ def spanning(home: Home, other: Home, tmp_path: Path) -> Home:
     return home
 
 
-def vaults_of(response: Any) -> list[tuple[str, str]]:
-    return [(one["id"], one["vault"]) for one in response["results"]]
-
-
 @pytest.mark.parametrize(
     ("names", "found"),
     [
         (["agent"], [("mine", "agent")]),
         (["platform"], [("theirs", "platform")]),
-        (["platform", "agent"], [("mine", "agent"), ("theirs", "platform")]),
+        (["platform", "agent"], BOTH),
     ],
     ids=["own", "other", "both"],
 )
@@ -393,10 +399,7 @@ def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path
         "Without gone: The vault gone is not there; `recollect vault list` says where it"
         in done.out
     )
-    assert vaults_of(spanning.search("harbor token")) == [
-        ("mine", "agent"),
-        ("theirs", "platform"),
-    ]
+    assert vaults_of(spanning.search("harbor token")) == BOTH
     check_error(spanning.call("search", "harbor", "--vault", "gone"), "No vault could answer: gone")
 
 
