@@ -86,6 +86,8 @@ def list_memories(vault: Recollect) -> list[Memory]:
         ({"text": KEYS, "details": "1 then 2"}, {"text": KEYS, "details": "2 then 1"}),
         ({"text": KEYS, "impact": "Slow"}, {"text": f"{KEYS}!", "impact": "Fast"}),
         ({"text": KEYS, "context": "Ops"}, {"text": f"{KEYS}!", "context": "Dev"}),
+        ({"title": "a", "text": "b"}, {"title": "ab"}),
+        ({"title": "a", "why": "b"}, {"title": "a", "impact": "b"}),
         ({"text": KEYS}, {"text": KEYS, "id": "mine"}),
     ],
     ids=str,
