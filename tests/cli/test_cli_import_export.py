@@ -132,6 +132,8 @@ BAD = [
     ('{"title": {"a": 1}}', ("title", "object")),
     ('{"title": "", "text": " "}', ("title or a text",)),
     ("{}", ("title or a text",)),
+    ('{"title": null, "text": null}', ("title or a text",)),
+    ('{"why": "x"}', ("title or a text",)),
     ('{"id": "a b", "title": "x"}', ("id", "white space")),
     ('{"id": "", "title": "x"}', ("id",)),
     ('{"id": 7, "title": "x"}', ("id", "number")),
