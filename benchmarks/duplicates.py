@@ -2,7 +2,7 @@
 embedder, by half and by the least cosine.
 
 The least cosine and the rule for facts were chosen on the half `fitted` with the English model. The
-cosines of another one are put on its scale (query/cosine_scale.py), so that mean and deviation of
+cosines of another one are put on its scale (query/likeness.py), so that mean and deviation of
 that half and of unrelated pairs are the same; the resulting scale is printed, too.
 """
 

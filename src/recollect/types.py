@@ -234,14 +234,16 @@ class Search(Struct, frozen=True, kw_only=True):
             one="ignore", metavar="READING",
         ),
     ] = ()  # fmt: skip
-    include_expired: Annotated[bool, about("do not rank expired memories lower")] = False
+    include_expired: Annotated[bool, about("rank expired or replaced memories like others")] = False
     now: Annotated[datetime | None, about("count ages from this time", metavar="TIME")] = None
     as_of: Annotated[
         datetime | None,
         about("the vault as it was then: 2026-03-01, yesterday, 7d", metavar="TIME"),
     ] = None
     mark: bool = False  # cut a snippet with the match marked for every result, whatever the view
-    facets: Annotated[bool, about("count all results by kind, project and tags")] = False
+    facets: Annotated[
+        bool, about("count all memories found by kind, project, tags, source and age")
+    ] = False
     # Other constants of the recipe, for this search alone: `{"fuse.weights.vector": 2.0}`.
     changes: Mapping[str, object] = {}
     vaults: Annotated[tuple[str, ...], about("only this vault", one="vault", metavar="NAME")] = ()

@@ -18,7 +18,7 @@ from recollect.auth.capabilities import SEARCH
 from recollect.auth.credentials import SessionStore
 from recollect.auth.token_store import TokenStore, digest, load_own_token
 from recollect.demo import sample
-from recollect.interfaces.cli.find import PAGE
+from recollect.interfaces.cli.desktop import PAGE
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 WORDS = "token refresh"

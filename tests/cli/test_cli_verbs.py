@@ -9,7 +9,7 @@ import pytest
 from commandline import NOW, Home, check_error, check_usage_error
 
 from recollect.interfaces.cli import output
-from recollect.interfaces.cli.save import line_arguments
+from recollect.interfaces.cli.desktop import line_arguments
 
 
 @pytest.fixture

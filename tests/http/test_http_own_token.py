@@ -29,7 +29,7 @@ from recollect.auth.access import HomeAccess
 from recollect.auth.capabilities import ADMIN, DELETE, SEARCH, WRITE
 from recollect.auth.credentials import SessionStore
 from recollect.auth.token_store import TokenStore, load_own_token
-from recollect.interfaces.cli import find
+from recollect.interfaces.cli import desktop
 from recollect.interfaces.cli import main as cli
 from recollect.interfaces.cli.schemas import make_schema
 
@@ -122,7 +122,7 @@ def test_open_gives_the_browser_a_private_file_and_no_secret(
         "u.urlopen(u.Request(link, data=b'', method='POST', headers={'Accept': 'text/html'}))\n"
     )
     monkeypatch.setenv("BROWSER", f"{sys.executable} -I {script} %s")
-    monkeypatch.setattr(find, "BROWSER_S", 30.0)
+    monkeypatch.setattr(desktop, "BROWSER_S", 30.0)
     assert cli.main(["open"]) == 0
     found = json.loads(seen.read_text())
     assert found["mode"] == 0o600

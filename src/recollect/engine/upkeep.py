@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,9 +37,6 @@ from recollect.store.vault import Finding
 from recollect.types import Filter
 from recollect.vaults.keys import derive_key
 from recollect.vaults.known import KnownVault, known_vaults
-
-if TYPE_CHECKING:
-    pass
 
 # The checks that find damage; others find derived data that is out of date.
 DAMAGE = ("file", "memories")

@@ -36,7 +36,7 @@ FieldText = Annotated[
     Meta(description="At most 100 kB of UTF-8.", extra_json_schema={"maxLength": LONGEST_FIELD}),
 ]
 
-# For the schemas; `checks.checked_deadline` refuses less.
+# For the schemas; `checks.check_deadline` refuses less.
 Milliseconds = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 

@@ -76,8 +76,8 @@ def is_signed(thing: str) -> bool:
 
 
 def holds(folded_text: str, thing: str) -> bool:
-    """Return True if the text (already `folded`) has the term as a whole: not `1.4` in `1.4.2`, nor
-    `cache` in `cached`."""
+    """Return True if the text, which is folded already, has the term as a whole: not `1.4` in
+    `1.4.2`, nor `cache` in `cached`."""
     if not (plain := fold(thing)) or plain not in folded_text:
         return False
     if is_unspaced(thing):

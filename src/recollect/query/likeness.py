@@ -98,7 +98,7 @@ SCALES = {
 
 
 def scale_of(identity: str) -> CosineScale:
-    """Return the scale of a model; SAME for a model that was not measured."""
+    """Return the scale of a model; SAME_SCALE for a model that was not measured."""
     return next((scale for name, scale in SCALES.items() if identity.startswith(name)), SAME_SCALE)
 
 

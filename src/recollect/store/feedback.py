@@ -83,7 +83,7 @@ class FeedbackEvent(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The latest verdict on a memory for a query. `words` is the normalise query, which identifies
+    """The latest verdict on a memory for a query. `words` is the normalised query, which identifies
     it."""
 
     words: str

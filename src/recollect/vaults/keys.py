@@ -1,9 +1,9 @@
 """Keys of locked vaults: derive them from a passphrase with Argon2id or keep them in the system's
 keyring; lock, rekey and unlock a vault.
 
-A locked vault's first 16 bytes say which (see `store/sqlite/cipher.py`). They are the salt as well,
-so two vaults with the same passphrase have different keys. No hash of the passphrase is stored: a
-key is right if it decrypts the first page.
+A locked vault's first 16 bytes say which (see `store/sqlite/vault_files.py`). They are the salt as
+well, so two vaults with the same passphrase have different keys. No hash of the passphrase is
+stored: a key is right if it decrypts the first page.
 """
 
 from __future__ import annotations

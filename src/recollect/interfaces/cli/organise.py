@@ -178,7 +178,7 @@ DEFAULT = 20
 
 @command(
     "  recollect undo\n  recollect undo auth-jwt-001\n  recollect undo auth-jwt-001 --to 2",
-    arg.argument("id", "ID", "undo this memory's last change", nargs="?"),
+    arg.argument("id", "ID", "undo this memory's last change, by anyone", nargs="?"),
     arg.argument("--to", "VERSION", "go back to this version of it (see history)", type=int),
     add_yes,
     arg.add_json,

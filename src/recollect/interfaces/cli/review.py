@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from recollect.engine.review import Review, ReviewItem
 from recollect.errors import RecollectError
 from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.desktop import open_in_editor
 from recollect.interfaces.cli.layout import count_cells, shorten, width, wrap_sentence
 from recollect.interfaces.cli.output import (
     BOLD,
@@ -33,7 +35,6 @@ from recollect.interfaces.cli.output import (
     show,
 )
 from recollect.interfaces.cli.results import INDENT, about_line, inner_width, time_format
-from recollect.interfaces.cli.save import open_in_editor
 from recollect.interfaces.cli.selection import add_yes, confirm, open_vault
 from recollect.interfaces.operations import plain
 from recollect.present.sentences import counted, heading_line, visible
@@ -164,11 +165,13 @@ def edit_text(text: str) -> str:
     if not (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         print("The new text, in one line: ", end="", flush=True)
         return sys.stdin.readline().strip()
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "memory.md"
-        file.write_text(text, encoding="utf-8")
-        open_in_editor(file)
-        return file.read_text(encoding="utf-8").rstrip("\n")
+    folder = Path(tempfile.mkdtemp())  # kept if the editor fails: the message names the file
+    file = folder / "memory.md"
+    file.write_text(text, encoding="utf-8")
+    open_in_editor(file)
+    written = file.read_text(encoding="utf-8").rstrip("\n")
+    shutil.rmtree(folder)
+    return written
 
 
 @command(

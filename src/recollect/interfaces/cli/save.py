@@ -10,9 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -31,6 +28,7 @@ from recollect.ingest.saving import REPLACES, Saved, saved_json
 from recollect.interfaces.cli import arguments as arg
 from recollect.interfaces.cli.arguments import WrongUsage
 from recollect.interfaces.cli.commands import command
+from recollect.interfaces.cli.desktop import open_in_editor
 from recollect.interfaces.cli.output import print_json, say
 from recollect.interfaces.cli.selection import (
     add_selection,
@@ -244,13 +242,6 @@ def _print_edited(memory: Recollect, args: argparse.Namespace, done: list[Saved]
 
 # The form in the editor
 
-EDITORS = ("sensible-editor", "nano", "vim", "vi")
-# Editors by how they take a line number: `+12 FILE`, `FILE:12`, or `--goto FILE:12`.
-PLUS_LINE = (
-    "sensible-editor editor nano vi vim nvim gvim view emacs emacsclient mg joe jed ne micro kak"
-).split()
-COLON_LINE = ("hx", "helix", "subl", "zed")
-GOTO_LINE = ("code", "codium", "cursor", "windsurf")
 FOLDER = "drafts"
 # Fields of an empty form, which most people fill in.
 USUAL = ("title", "tags", "kind", "project", "why")
@@ -314,37 +305,6 @@ def _parse_form(text: str) -> dict[str, object]:
         raise UserError(f"There is no field {next(iter(file.others))!r}.")
     fields = our_fields(file)
     return {name: value for name, value in fields.items() if value not in ("", [])}
-
-
-def open_in_editor(path: Path, line: int = 1) -> None:
-    """Open the file in the user's editor, at that line if the editor is known, and wait until it is
-    closed."""
-    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    found = chosen or next(filter(shutil.which, EDITORS), None)
-    if found is None:
-        raise UserError("There is no editor; name yours in the variable EDITOR.")
-    try:
-        command = shlex.split(found)
-        # If standard output is a pipe, the editor draws on standard error.
-        code = subprocess.run(
-            [*command, *line_arguments(command[0], path, line)],
-            stdout=None if os.isatty(1) else 2,
-            check=False,
-        ).returncode
-    except (OSError, ValueError) as error:
-        raise UserError(f"The editor {found!r} cannot be started; the file is {path}.") from error
-    if code:
-        raise UserError(f"The editor ended with {code}; nothing was saved. The file is {path}.")
-
-
-def line_arguments(program: str, path: Path, line: int) -> list[str]:
-    """Return the arguments with which this editor opens the file at a line."""
-    name = Path(program).stem
-    if line > 1 and name in PLUS_LINE:
-        return [f"+{line}", str(path)]
-    if line > 1 and name in (*COLON_LINE, *GOTO_LINE):
-        return [*(["--goto"] if name in GOTO_LINE else []), f"{path}:{line}"]
-    return [str(path)]
 
 
 def _read_form(path: Path) -> str:

@@ -139,7 +139,7 @@ def write_copy(
     summary of it.
 
     StoreError where `check` finds something, or the copy does not have the same rows: the file is
-    then as it was. `name`: see `new_beside`.
+    then as it was. `name`: see `files.replace_file`.
     """
     remove_leftovers(file.with_name(name or file.name))
     with writing(file), replace_file(file, name) as (beside, _):

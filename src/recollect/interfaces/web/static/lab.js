@@ -185,7 +185,7 @@ function tag(box, left, right) {
   const by = left - right;
   const [kind, text, more] =
     !left || !right ? ["alone", "only here", ""]
-    : by === 0 ? ["same", "=", " the same rank on both sides"]
+    : by === 0 ? ["same", "=", " same rank on both sides"]
     : [by > 0 ? "up" : "down", `${by > 0 ? "+" : "−"}${Math.abs(by)}`, ` from left to right: rank ${left} becomes ${right}`];
   box.className = `move ${kind}`;
   box.textContent = text;
