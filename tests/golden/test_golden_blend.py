@@ -6,8 +6,7 @@ meaning alone would mislead. Source: docs/reference/recipes.md, blend.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import product
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 import traps
 from planned import ids
-from planned_search import OverAt
+from planned_search import HangingReranker, OverAt, PlannedReranker
 
 from recollect import Recollect, Response, Result
 from recollect.errors import ProviderError
@@ -496,39 +495,6 @@ def test_what_is_newer_and_unrelated_is_not_lifted(ask: Ask) -> None:
 # The second opinion
 
 
-class Reads:
-    """A reranker that says what is planned, by the memory's text."""
-
-    identity = "toy:reads"
-
-    def __init__(self, scores: Mapping[str, float]) -> None:
-        self.planned = scores
-        self.read: list[str] = []
-
-    def ready(self) -> None:
-        """It is."""
-
-    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
-        self.read += documents
-        return [self.planned.get(document, 0.5) for document in documents]
-
-
-class Slow(Reads):
-    """Reads this many at once, then waits until the test is over."""
-
-    def __init__(self, reads: int = 0) -> None:
-        super().__init__({})
-        self.stops_after = reads
-        self.go_on = threading.Event()
-        self.stopped = threading.Event()
-
-    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
-        if len(self.read) >= self.stops_after:
-            self.stopped.set()
-            self.go_on.wait()
-        return super().scores(query, documents)
-
-
 class WithReader:
     """The real embedder, and a reranker of one's own."""
 
@@ -608,7 +574,7 @@ def test_the_second_opinion_moves_and_does_not_order(
     reranker puts the best answer last of those it reads; it stays above the others."""
     says = dict.fromkeys(LOGIN.values(), 0.5) | {LOGIN["fair"]: 1.0, LOGIN["best"]: 0.0}
     weight = 0.1
-    response = search_with(tmp_path, models, Reads(says), QUESTION, weight=weight)
+    response = search_with(tmp_path, models, PlannedReranker(says), QUESTION, weight=weight)
     [stage] = [one for one in BUILT_IN["blend"].stages if isinstance(one, RerankInterpolation)]
     logits = dict.fromkeys(LOGIN, stage.floor) | {"fair": stage.bound, "good": 0.0}
     expected = {id: weight * (logit - stage.floor) for id, logit in logits.items()}
@@ -621,7 +587,7 @@ def test_the_second_opinion_moves_and_does_not_order(
 
 
 def test_a_query_of_two_words_is_not_read(models: ActiveModels, tmp_path: Path) -> None:
-    reads = Reads({})
+    reads = PlannedReranker({})
     response = search_with(tmp_path, models, reads, "login page")
     assert reads.read == []
     assert response.degraded == ()
@@ -639,7 +605,7 @@ def test_what_the_deadline_leaves_unread_keeps_the_order_of_fusion(
 ) -> None:
     """With a weight of 1 the reranker could exchange any two. What was read has 0.5, a logit of 0;
     each of the others counts as the worst that was read."""
-    slow = Slow(reads)
+    slow = HangingReranker(reads)
     over_at(slow.stopped)
     try:
         response = search_with(tmp_path, models, slow, QUESTION, budget=budget_ms, weight=1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,6 +17,7 @@ from planned import (
     PlannedServer,
     ago,
     by_id,
+    fts5_scores,
     ids,
     part,
     raw,
@@ -128,40 +128,12 @@ def test_title_id_text_tags_and_context_are_searched_and_nothing_else(tmp_path: 
     assert set(found) == {"title", "zebra", "text", "tags", "context"}
 
 
-STEMMED = "id title text context tags why impact kind project source".split()
 WEIGHTS = {"title": 10.0, "id": 5.0, "text": 3.0, "tags": 2.0, "context": 1.0}
 
 
-def tokens_of(text: str) -> list[str]:
-    """unicode61's tokens, for texts whose words no stemmer changes."""
-    return re.findall(r"[a-z0-9]+", text.lower())
-
-
-def bm25(query: Sequence[str], memories: Sequence[Memory]) -> dict[str, float]:
-    """FTS5's bm25(), negated, from its documentation: k1 = 1.2, b = 0.75, a row as long as all
-    its columns, the idf never below 1e-6, frequencies weighted by column."""
-    rows = {
-        one.id: {
-            name: tokens_of(" ".join(one.tags) if name == "tags" else getattr(one, name))
-            for name in STEMMED
-        }
-        for one in memories
-    }
-    lengths = {id: sum(map(len, row.values())) for id, row in rows.items()}
-    average = sum(lengths.values()) / len(rows)
-    scores: dict[str, float] = {}
-    for term in query:
-        held = {
-            id: sum(weight * row[name].count(term) for name, weight in WEIGHTS.items())
-            for id, row in rows.items()
-        }
-        holding = sum(frequency > 0 for frequency in held.values())
-        idf = max(1e-6, log((len(rows) - holding + 0.5) / (holding + 0.5)))
-        for id, frequency in held.items():
-            if frequency > 0:
-                bulk = 1.2 * (1 - 0.75 + 0.75 * lengths[id] / average)
-                scores[id] = scores.get(id, 0.0) + idf * frequency * 2.2 / (frequency + bulk)
-    return scores
+def frog_scores(memory: Recollect) -> dict[str, float]:
+    """Return SQLite's own scores of the lakes' memories."""
+    return fts5_scores(memory, f'{{{" ".join(WEIGHTS)}}} : ("frog" OR "newt")', WEIGHTS)
 
 
 def lake_memories() -> list[dict[str, Any]]:
@@ -184,9 +156,7 @@ def lake_memories() -> list[dict[str, Any]]:
 
 
 def test_candidates_come_by_weighted_bm25(tmp_path: Path) -> None:
-    """The score of the keyword channel is FTS5's formula, computed here a second time."""
     with vault(tmp_path, lake_memories()) as memory:
-        every = list(memory.export())
         keyword = BUILT_IN["vault"].recall[0]
         matched = memory.store.keyword.match(
             KeywordQuery(
@@ -197,7 +167,7 @@ def test_candidates_come_by_weighted_bm25(tmp_path: Path) -> None:
                 Filter(),
             )
         )
-    expected = bm25(["frog", "newt"], every)
+        expected = frog_scores(memory)
     assert dict(matched.matches) == pytest.approx(expected, rel=1e-9)
     assert [one.memory_id for one in matched.matches] == sorted(
         expected, key=lambda id: (-dict(matched.matches)[id], id)
@@ -212,7 +182,7 @@ def test_candidates_are_three_times_the_limit_and_thirty_at_least(
     answer shows which ones were fetched: the best by BM25."""
     with vault(tmp_path, lake_memories()) as memory:
         response = memory.search("frog newt", recipe="vault", limit=limit)
-        best = bm25(["frog", "newt"], list(memory.export()))
+        best = frog_scores(memory)
     assert len(best) > 45
     assert response.counts["keyword"] == fetched
     cut = sorted(best.values(), reverse=True)[fetched - 1]

@@ -66,12 +66,13 @@ class PlannedEmbedder:
 
 
 class PlannedReranker:
-    """Scores by the beginning of a document; what is not planned scores 0."""
+    """Scores by the beginning of a document; what is not planned scores `otherwise`."""
 
     identity = "toy:reranker"
 
-    def __init__(self, scores: Mapping[str, float]) -> None:
+    def __init__(self, scores: Mapping[str, float], otherwise: float = 0.0) -> None:
         self.planned = scores
+        self.otherwise = otherwise
         self.read: list[str] = []
 
     def ready(self) -> None:
@@ -80,9 +81,26 @@ class PlannedReranker:
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         self.read += documents
         return [
-            next((said for text, said in self.planned.items() if one.startswith(text)), 0.0)
+            next((said for text, said in self.planned.items() if one.startswith(text)),
+                 self.otherwise)
             for one in documents
-        ]
+        ]  # fmt: skip
+
+
+class HangingReranker(PlannedReranker):
+    """Scores every document 0.5; after `reads` documents it waits for `go_on`."""
+
+    def __init__(self, reads: int) -> None:
+        super().__init__({}, otherwise=0.5)
+        self.reads = reads
+        self.go_on = threading.Event()
+        self.stopped = threading.Event()
+
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        if len(self.read) >= self.reads:
+            self.stopped.set()
+            self.go_on.wait()
+        return super().scores(query, documents)
 
 
 def ranking(channel: str, scores: Mapping[str, float]) -> Ranking:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import pytest
-from planned_search import OverAt, fused_ranking
+from planned_search import HangingReranker, OverAt, PlannedReranker, fused_ranking
 
 from recollect.context import SearchContext
 from recollect.errors import ProviderError
@@ -32,15 +31,11 @@ def test_title_and_text_are_read(title: str, text: str, read: str) -> None:
     assert whole_text(memory) == focused_text(memory, "query", 10) == read
 
 
-class Reads:
-    """A reranker that fails while it loads, or after it has read one document, or waits then."""
-
-    identity = "toy"
+class BrokenReranker(PlannedReranker):
+    """Fails while it loads, or while it reads."""
 
     def __init__(self, unready: str = "", failure: str = "") -> None:
-        self.batches = 0
-        self.go_on = threading.Event()
-        self.stopped = threading.Event()
+        super().__init__({})
         self.unready = unready
         self.failure = failure
 
@@ -49,24 +44,18 @@ class Reads:
             raise ProviderError(self.unready, transient=False)
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
-        if self.failure:
-            raise ProviderError(self.failure, transient=False)
-        if self.batches:
-            self.stopped.set()
-            self.go_on.wait()
-        self.batches += 1
-        return [0.1] * len(documents)
+        raise ProviderError(self.failure, transient=False)
 
 
 def test_scores_after_the_deadline_do_not_count(over_at: OverAt) -> None:
-    reads = Reads()
+    reads = HangingReranker(2)
     waited = over_at(reads.stopped)
     run = RerankRun(reads, "query", 2)
     scores = run.by(0.2, [(f"m{number}", f"text {number}") for number in range(5)])
-    assert scores == {"m0": 0.1, "m1": 0.1}
+    assert scores == {"m0": 0.5, "m1": 0.5}
     assert waited == [0.2]
     reads.go_on.set()
-    assert scores == {"m0": 0.1, "m1": 0.1}
+    assert scores == {"m0": 0.5, "m1": 0.5}
     assert run.failure is None
 
 
@@ -74,12 +63,12 @@ def test_scores_after_the_deadline_do_not_count(over_at: OverAt) -> None:
     ("reranker", "reason"),
     [
         (None, 'rerank.provider is "none"'),
-        (Reads(unready="No such file."), "No such file."),
-        (Reads(failure="It broke."), "It broke."),
+        (BrokenReranker(unready="No such file."), "No such file."),
+        (BrokenReranker(failure="It broke."), "It broke."),
     ],
 )
 def test_without_a_working_reranker_the_order_stays_and_the_response_says_so(
-    search_at: Search, reranker: Reads | None, reason: str
+    search_at: Search, reranker: BrokenReranker | None, reason: str
 ) -> None:
     before = fused_ranking(b=2.0, a=1.0)
     at = search_at(QUERY, MEMORIES, reranker=reranker)
