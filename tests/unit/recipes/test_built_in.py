@@ -98,7 +98,9 @@ def test_scores_by_ranks_are_what_an_unread_candidate_is_judged_by() -> None:
 
 def test_a_verdict_needs_log_odds_and_what_is_returned() -> None:
     verdict = ConfidenceVerdict(strong=0.9, weak=0.1)
-    with pytest.raises(UserError, match=r"stages\.verdict needs log_odds"):
+    with pytest.raises(
+        UserError, match=r"verdict needs log_odds; put one of these before it: feat"
+    ):
         check(recipe(Cut(), verdict))
     with pytest.raises(UserError, match=r"stages\.verdict needs limit; .*: cut\."):
         check(structs.replace(BUILT_IN["blend"], stages=(verdict, Cut())))

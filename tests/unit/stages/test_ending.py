@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import log
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from msgspec.structs import replace
 from planned_search import fused_ranking, ranking
 
 from recollect.context import SearchContext
-from recollect.errors import UserError
 from recollect.present.sentences import place_in_file
 from recollect.query.sameness import FILLERS, TURNING, same
 from recollect.query.terms import STOP_WORDS
-from recollect.recipes.base import check
-from recollect.recipes.registry import BUILT_IN
 from recollect.stages.ending import ConfidenceVerdict, NearDuplicates, Neighbours
 from recollect.store.folders import ChunkPlace, FileChunk
 from recollect.types import FilePlace, Hit, Judgement, Ranking, leaf, recompute
@@ -54,37 +51,55 @@ def test_the_same_is_equal_or_a_few_words_more(one: str, other: str, so: bool) -
     assert same(words(other), words(one), 0.9) is so
 
 
-def test_values_only_in_titles_keep_memories_apart(search_at: Search) -> None:
-    at = search_at(
-        "",
-        {
-            "old": {"title": "Staging listens on 8443", "text": "Ask ops before you change it."},
-            "new": {"title": "Staging listens on 9443", "text": "Ask ops before you change it."},
-            "again": {"title": "staging listens on: 9443", "text": "Ask Ops before you change it!"},
-        },
-    )
-    ranking = DUPLICATES.apply(fused_ranking(old=3.0, new=2.0, again=1.0), at)
-    assert ranking.ids == ("old", "new")
-    assert [memory.id for memory in ranking.hits[1].findings.same] == ["again"]
+MEETING = "It is at half past nine in the small room behind the kitchen."
+SHIP = "Ship on Friday morning when Anna, Tom, Lena and Okonkwo tested login, search, mail"
+
+
+def titled(title: str, text: str = MEETING, **fields: str) -> dict[str, str]:
+    return {"title": title, "text": text, **fields}
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shown"),
+    ("one", "other"),
     [
-        ("Stand-up", "When we meet", ("a",)),  # names of the same text
-        ("Stand-up", "Stand-up of the team", ("a",)),
-        ("", "Stand-up", ("a",)),
-        ("Anna's stand-up", "Tom's stand-up", ("a", "b")),  # values
-        ("Stand-up", "Stand-up 2", ("a", "b")),
-        ("Stand-up", "No stand-up", ("a", "b")),
+        # A title may name the statement.
+        (titled("Stand-up"), titled("When we meet")),
+        (titled("Stand-up"), titled("Stand-up of the team")),
+        (titled(""), titled("Stand-up")),
+        (titled("Staging listens on 9443"), titled("staging listens on: 9443")),
+        (f"{SHIP}.", f"{SHIP}, again."),
+        (titled("", project="harbor"), titled("", project="harbor")),
     ],
 )
-def test_titles_that_only_name_a_statement_may_differ(
-    search_at: Search, one: str, other: str, shown: tuple[str, ...]
+def test_memories_that_say_the_same_take_one_place(
+    search_at: Search, one: str | dict[str, str], other: str | dict[str, str]
 ) -> None:
-    text = "It is at half past nine in the small room behind the kitchen."
-    at = search_at("", {"a": {"title": one, "text": text}, "b": {"title": other, "text": text}})
-    assert DUPLICATES.apply(fused_ranking(a=2.0, b=1.0), at).ids == shown
+    at = search_at("", {"a": one, "b": other})
+    ranking = DUPLICATES.apply(fused_ranking(a=2.0, b=1.0), at)
+    assert [(hit.memory_id, *(same.id for same in hit.findings.same)) for hit in ranking] == [
+        ("a", "b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (titled("Anna's stand-up"), titled("Tom's stand-up")),  # the value is in the title
+        (titled("Stand-up"), titled("Stand-up 2")),
+        (titled("Stand-up"), titled("No stand-up")),
+        (titled("Staging listens on 8443"), titled("Staging listens on 9443")),
+        (titled("", project="harbor"), titled("", project="tower")),
+        (titled("", project="harbor"), titled("", project="harbor", space="home")),
+        # One word turns the meaning.
+        *((f"{SHIP}.", f"{SHIP} {word}.")
+          for word in ("not", "never", "before", "unless", "without", "2")),
+    ],
+)  # fmt: skip
+def test_memories_that_say_something_else_are_kept_apart(
+    search_at: Search, one: str | dict[str, str], other: str | dict[str, str]
+) -> None:
+    at = search_at("", {"a": one, "b": other})
+    assert DUPLICATES.apply(fused_ranking(a=2.0, b=1.0), at).ids == ("a", "b")
 
 
 def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -> None:
@@ -93,13 +108,6 @@ def test_fillers_and_turning_words_are_known_by_their_stems(search_at: Search) -
     turning = "no not never none without except unless until before after"
     assert set(tokens(turning)) == TURNING
     assert not TURNING & FILLERS
-
-
-@pytest.mark.parametrize("word", ["not", "never", "before", "unless", "without", "2"])
-def test_one_word_that_turns_the_meaning_keeps_memories_apart(search_at: Search, word: str) -> None:
-    text = "Ship on Friday morning when Anna, Tom, Lena and Okonkwo tested login, search, mail"
-    at = search_at("", {"a": f"{text}.", "b": f"{text} {word}.", "c": f"{text}, again."})
-    assert DUPLICATES.apply(fused_ranking(a=3.0, b=2.0, c=1.0), at).ids == ("a", "b")
 
 
 def test_the_best_is_shown_and_names_the_others(search_at: Search) -> None:
@@ -122,23 +130,6 @@ def test_the_best_is_shown_and_names_the_others(search_at: Search) -> None:
     same = {hit.memory_id: [memory.id for memory in hit.findings.same] for hit in ranking}
     assert same == {"best": ["second", "third"], "other": []}
     assert all(recompute(hit.why) == hit.score for hit in ranking)
-
-
-def test_projects_and_spaces_are_apart(search_at: Search) -> None:
-    at = search_at(
-        "",
-        {
-            "a": {"text": "Same words.", "project": "harbor"},
-            "b": {"text": "Same words.", "project": "tower"},
-            "c": {"text": "Same words.", "project": "harbor", "space": "home"},
-            "d": {"text": "Same words.", "project": "harbor"},
-        },
-    )
-    assert DUPLICATES.apply(fused_ranking(a=4.0, b=3.0, c=2.0, d=1.0), at).ids == (
-        "a",
-        "b",
-        "c",
-    )
 
 
 @pytest.mark.parametrize(
@@ -166,42 +157,26 @@ NEIGHBOURS = Neighbours()
 PART = 10  # lines of each part
 
 
-class PlannedMemory:
-    def __init__(self, id: str, path: str) -> None:
-        self.id = id
-        self.path = path
+class PlannedFiles:
+    """Memories named `a1` are the first part of the file a, and so on; others are of no file."""
 
-
-class PlannedPlaces:
-    """Places of the parts of files; remembers the requests."""
-
-    def __init__(self, places: Mapping[str, ChunkPlace]) -> None:
-        self._places = places
+    def __init__(self, limit: int = 10, files: str = "ab") -> None:
+        self.limit = limit
+        self.files = files
         self.asked: list[str] = []
+        self.store = self.folders = self
+
+    def memory(self, id: str) -> SimpleNamespace:
+        return SimpleNamespace(id=id, path=f"/notes/{id[0]}.md" if id[0] in self.files else "")
 
     def places(self, ids: Sequence[str]) -> dict[str, ChunkPlace]:
         self.asked += ids
-        return {id: self._places[id] for id in ids if id in self._places}
-
-
-class PlannedAt:
-    """Memories named `a1` are the first part of the file a, and so on; others are of no file."""
-
-    def __init__(self, limit: int, files: str = "ab") -> None:
-        self.limit = limit
-        self._files = files
-        places = {
-            f"{file}{n}": ChunkPlace(
-                key, FileChunk(f"{file}{n}", n, f"H{n}", PART * n - 9, PART * n)
-            )
-            for key, file in enumerate(files, 1)
-            for n in range(1, 200)
+        numbers = {id: int(id[1:]) for id in ids if id[0] in self.files}
+        return {
+            id: ChunkPlace(ord(id[0]), FileChunk(id, n, f"H{n}", PART * n - 9, PART * n))
+            for id, n in numbers.items()
+            if n < 200
         }
-        self.folders = PlannedPlaces(places)
-        self.store = self
-
-    def memory(self, id: str) -> PlannedMemory:
-        return PlannedMemory(id, f"/notes/{id[0]}.md" if id[0] in self._files else "")
 
 
 def make_ranking(*ids: str) -> Ranking:
@@ -209,20 +184,12 @@ def make_ranking(*ids: str) -> Ranking:
     return Ranking(hits, {"floor": 3})
 
 
-def join_neighbours(at: PlannedAt, *ids: str) -> Ranking:
+def join_neighbours(at: PlannedFiles, *ids: str) -> Ranking:
     return NEIGHBOURS.apply(make_ranking(*ids), cast("SearchContext", at))
 
 
 def files(ranking: Ranking) -> dict[str, FilePlace]:
     return {hit.memory_id: hit.findings.file for hit in ranking if hit.findings.file}
-
-
-def joined_ids(ranking: Ranking) -> dict[str, list[str]]:
-    return {
-        hit.memory_id: [memory.id for memory in hit.findings.joined]
-        for hit in ranking
-        if hit.findings.file
-    }
 
 
 @pytest.mark.parametrize(
@@ -237,10 +204,14 @@ def joined_ids(ranking: Ranking) -> dict[str, list[str]]:
 def test_neighbours_are_shown_as_the_best_of_them(
     ids: tuple[str, ...], joined: dict[str, list[str]], lines: tuple[int, int]
 ) -> None:
-    found = join_neighbours(PlannedAt(10), *ids)
+    found = join_neighbours(PlannedFiles(), *ids)
     hidden = {id for others in joined.values() for id in others}
     assert found.ids == tuple(id for id in ids if id not in hidden)
-    assert joined_ids(found) == joined
+    assert joined == {
+        hit.memory_id: [memory.id for memory in hit.findings.joined]
+        for hit in found
+        if hit.findings.file
+    }
     first = ids[0]
     path, heading = f"/notes/{first[0]}.md", f"H{first[1:]}"
     assert files(found)[first] == FilePlace(path, heading, *lines)
@@ -251,14 +222,14 @@ def test_neighbours_are_shown_as_the_best_of_them(
 
 
 def test_without_files_nothing_is_looked_up_and_nothing_changes() -> None:
-    at = PlannedAt(10, files="")
+    at = PlannedFiles(files="")
     for before in (make_ranking("x", "y"), Ranking()):
         assert NEIGHBOURS.apply(before, cast("SearchContext", at)) is before
-    assert at.folders.asked == []
+    assert at.asked == []
 
 
 def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None:
-    found = join_neighbours(PlannedAt(10), "a1", "a777", "a2")
+    found = join_neighbours(PlannedFiles(), "a1", "a777", "a2")
     assert found.ids == ("a1", "a777")
     assert "a777" not in files(found)
 
@@ -266,10 +237,10 @@ def test_a_memory_with_a_path_that_is_no_part_of_a_file_stays_as_it_is() -> None
 def test_more_hits_than_the_limit_are_read() -> None:
     """Joined chunks make room for later hits; hits far below are not read."""
     for limit, looked_at in ((1, 50), (20, 100)):
-        at = PlannedAt(limit)
+        at = PlannedFiles(limit)
         ids = [f"a{2 * n + 1}" for n in range(looked_at - 1)]
         found = join_neighbours(at, *ids[:50], *[f"x{n}" for n in range(looked_at)], "a2")
-        assert len(at.folders.asked) <= looked_at
+        assert len(at.asked) <= looked_at
         assert found.ids[-1] == "a2"  # too far below to be looked at, so it stays
 
 
@@ -314,9 +285,3 @@ def test_a_list_is_strong_evidence(search_at: Search) -> None:
     assert at.understanding.lists
     listed = VERDICT.apply(ranking("fused", {"a": -3.0}), at)
     assert listed.judgement == Judgement(1.0, "strong")
-
-
-def test_a_fusion_without_log_odds_is_refused() -> None:
-    gnosis = BUILT_IN["gnosis"]
-    with pytest.raises(UserError, match="verdict needs log_odds; put one of these before it: feat"):
-        check(replace(gnosis, stages=(*gnosis.stages, VERDICT)))
