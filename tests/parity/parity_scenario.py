@@ -17,7 +17,7 @@ TOO_LONG = "x" * 10_001
 
 
 class Step(NamedTuple):
-    """`what` is a method of a door, `given` its arguments."""
+    """`what` is a method of an interface, `given` its arguments."""
 
     name: str
     what: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parity_doors import DOORS, Door, Refused
+from parity_interfaces import INTERFACES, Interface, Refused
 from parity_scenario import NOW, REFUSALS, SEARCHES, STEPS, WITH_MODELS, Step
 
 from recollect import Recollect
@@ -21,7 +21,7 @@ from recollect.errors import RecollectError
 from recollect.interfaces.mcp.texts import for_tools
 from recollect.settings_reading import load_settings
 
-Answers = dict[str, dict[str, Any]]  # by door, then by the step's name
+Answers = dict[str, dict[str, Any]]  # by interface, then by the step's name
 MODELS = {
     "without models": {
         "RECOLLECT_EMBEDDING__PROVIDER": "none",
@@ -45,12 +45,12 @@ def environment(home: Path, models: str) -> dict[str, str]:
     }
 
 
-def done(door: Door, step: Step) -> Any:
-    """What the door answers, without the times it took; or the sentence with which it refuses."""
+def run_step(interface: Interface, step: Step) -> Any:
+    """Return the answer without its timings, or the sentence of the refusal."""
     try:
-        answer = getattr(door, step.what)(**step.given)
+        answer = getattr(interface, step.what)(**step.given)
     except (Refused, RecollectError) as error:
-        return {"refused": for_tools(str(error))}  # MCP says it so
+        return {"refused": for_tools(str(error))}  # as MCP words it
     if step.what == "search":
         assert answer.pop("timings_ms")["total"] > 0
     return answer
@@ -63,27 +63,27 @@ def fill(home: Path, told: dict[str, str]) -> None:
 
 
 def collect(models: str, folder: Path) -> Answers:
-    """Each door's answers, on a vault of its own that began with the sample memories."""
+    """Return each interface's answers on its own copy of a vault with the sample memories."""
     first = folder / "first"
     fill(first, environment(first, models))
     answers: Answers = {}
-    for name, opened in DOORS.items():
+    for name, opened in INTERFACES.items():
         home = folder / name.replace(" ", "-")
         shutil.copytree(first, home)
-        with opened(environment(home, models)) as door:
-            answers[name] = {step.name: done(door, step) for step in SCENARIOS[models]}
+        with opened(environment(home, models)) as interface:
+            answers[name] = {step.name: run_step(interface, step) for step in SCENARIOS[models]}
     return answers
 
 
-def collected_from_postgres(models: str, folder: Path, url: str) -> dict[str, Any]:
-    """The library's answers, where the vault is in PostgreSQL."""
+def collect_from_postgres(models: str, folder: Path, url: str) -> dict[str, Any]:
+    """Return the library's answers on a vault in PostgreSQL."""
     told = environment(folder, models) | {
         "RECOLLECT_STORE__URL": url,
         "RECOLLECT_STORE__VAULT": f"parity-{os.getpid()}-{len(models)}",
     }
     fill(folder, told)
-    with DOORS["library"](told) as door:
-        return {step.name: done(door, step) for step in SCENARIOS[models]}
+    with INTERFACES["library"](told) as interface:
+        return {step.name: run_step(interface, step) for step in SCENARIOS[models]}
 
 
 @pytest.fixture(scope="module")
@@ -97,21 +97,21 @@ def answers_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answ
 
 SCENARIOS = {"without models": STEPS, "with the bundled models": WITH_MODELS}
 CASES = [(models, step) for models, steps in SCENARIOS.items() for step in steps]
-OTHERS = [name for name in DOORS if name != "library"]
+OTHERS = [name for name in INTERFACES if name != "library"]
 
 
 def name_of(value: object) -> str:
     return f"{value.what}: {value.name}" if isinstance(value, Step) else str(value)
 
 
-@pytest.mark.parametrize("door", OTHERS)
+@pytest.mark.parametrize("interface", OTHERS)
 @pytest.mark.parametrize(("models", "step"), CASES, ids=name_of)
 def test_every_interface_answers_like_the_library(
-    answers_of: Callable[[str], Answers], models: str, step: Step, door: str
+    answers_of: Callable[[str], Answers], models: str, step: Step, interface: str
 ) -> None:
     answers = answers_of(models)
-    expected, answer = answers["library"][step.name], answers[door][step.name]
-    if door == "MCP":  # marks are for a page
+    expected, answer = answers["library"][step.name], answers[interface][step.name]
+    if interface == "MCP":  # marks are for a page
         expected = json.loads(re.sub("</?mark>", "", json.dumps(expected)))
     assert answer == expected
 
@@ -120,12 +120,12 @@ def test_every_interface_answers_like_the_library(
 def test_a_vault_in_postgresql_answers_like_one_in_a_file(
     answers_of: Callable[[str], Answers], models: str, tmp_path: Path, postgres_url: str
 ) -> None:
-    found = collected_from_postgres(models, tmp_path, postgres_url)
+    found = collect_from_postgres(models, tmp_path, postgres_url)
     for name, expected in answers_of(models)["library"].items():
         assert found[name] == expected, name
 
 
-def test_the_scenario_asks_what_it_means_to_ask(answers_of: Callable[[str], Answers]) -> None:
+def test_the_steps_do_what_their_names_say(answers_of: Callable[[str], Answers]) -> None:
     """What is to be refused is refused, all else is answered, and most searches find something."""
     for models, steps in SCENARIOS.items():
         answers = answers_of(models)["library"]

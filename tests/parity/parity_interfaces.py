@@ -1,7 +1,7 @@
-"""The four ways in, each with the same few methods: library, command line, MCP and HTTP.
+"""The four interfaces, each with the same few methods: library, command line, MCP and HTTP.
 
-A method answers with the JSON of its interface, or with the sentence of a refusal. Where an
-interface answers in its own form, it is asked so that the same can be read from it.
+A method returns the JSON of its interface or raises `Refused`. Where an interface answers in its
+own form, more is requested from it, so that the same can be compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from unittest import mock
 
 import httpx2
@@ -39,33 +39,13 @@ LONGEST_S = 60
 
 
 class Refused(Exception):
-    """What was asked for is refused with this sentence."""
-
-
-class Door(Protocol):
-    """One way in."""
-
-    def save(self, fields: dict[str, Any]) -> Any: ...
-    def search(self, query: str, asked: dict[str, Any]) -> Any: ...
-    def show(self, id: str, **asked: Any) -> Any: ...
-    def edit(self, id: str, changes: dict[str, Any]) -> Any: ...
-    def supersede(self, old: str, new: str) -> Any: ...
-    def merge(self, ids: list[str]) -> Any: ...
-    def forget(self, id: str, undo: bool = False) -> Any: ...
-    def feedback(self, query: str, id: str, accepted: bool) -> Any: ...
-    def browse(self, narrow: dict[str, Any]) -> Any: ...
-    def context(self, query: str, asked: dict[str, Any]) -> Any: ...
+    """The interface refused the request with this sentence."""
 
 
 def _without_similar(saved: dict[str, Any]) -> dict[str, Any]:
-    """What a save is similar to depends on whether the model is loaded by then."""
+    """Leave out similar memories: they are found only once the model is loaded."""
     saved.pop("similar", None)
     return saved
-
-
-def _unasked(memory: dict[str, Any]) -> dict[str, Any]:
-    """Without what only this interface tells: which id was asked for, and what it replaces."""
-    return {name: value for name, value in memory.items() if name not in ("asked", "replaces")}
 
 
 class Library:
@@ -80,7 +60,6 @@ class Library:
         return Filter(**told)
 
     def _then(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The moment that `as_of` names, where it is given."""
         text = asked.get("as_of")
         return {"as_of": read_time(text, self._engine.now(), "as_of")} if text else {}
 
@@ -148,7 +127,7 @@ class CommandLine:
             assert written[0], "Nothing was found, and that is said."
         elif code != 0:
             assert (code, written[0]) == (1, "")
-            # It calls what is wrong by the name of its option.
+            # The message begins with the option: `--as-of`.
             raise Refused(json.loads(written[1])["message"].removeprefix("--"))
         return json.loads(written[0])
 
@@ -186,7 +165,10 @@ class CommandLine:
 
     def merge(self, ids: list[str]) -> Any:
         self._run("merge", *ids)
-        return _unasked(self.show(ids[-1]))
+        memory = self.show(ids[-1])
+        for name in ("asked", "replaces"):  # no other interface has them
+            memory.pop(name, None)
+        return memory
 
     def forget(self, id: str, undo: bool = False) -> Any:
         done = self._run("forget", id, *self._options({"undo": undo}))
@@ -272,7 +254,7 @@ class Mcp:
         return result.structured_content
 
     def _whole(self, brief: list[Any]) -> list[Any]:
-        """The memories of which this is shown, which must agree with it."""
+        """Return the whole memories; what is shown of them in brief must agree."""
         if not brief:
             return []
         ids = [one["id"] for one in brief]
@@ -328,8 +310,11 @@ class Mcp:
         return self._call("memory_context", query=query, **asked)
 
 
+Interface = Library | CommandLine | Http | Mcp
+
+
 @contextmanager
-def library(environment: dict[str, str]) -> Iterator[Door]:
+def library(environment: dict[str, str]) -> Iterator[Interface]:
     home = Path(environment["RECOLLECT_HOME"])
     settings = load_settings(home, environment)
     with Recollect(home=home, settings=settings, environment=environment) as engine:
@@ -337,12 +322,12 @@ def library(environment: dict[str, str]) -> Iterator[Door]:
 
 
 @contextmanager
-def command_line(environment: dict[str, str]) -> Iterator[Door]:
+def command_line(environment: dict[str, str]) -> Iterator[Interface]:
     yield CommandLine(environment)
 
 
 @contextmanager
-def over_http(environment: dict[str, str]) -> Iterator[Door]:
+def over_http(environment: dict[str, str]) -> Iterator[Interface]:
     """`recollect serve`, in a process of its own."""
     log = Path(environment["RECOLLECT_HOME"]) / "serve.log"
     with log.open("w") as stderr:
@@ -371,7 +356,7 @@ def over_http(environment: dict[str, str]) -> Iterator[Door]:
 
 
 @contextmanager
-def over_mcp(environment: dict[str, str]) -> Iterator[Door]:
+def over_mcp(environment: dict[str, str]) -> Iterator[Interface]:
     """`recollect mcp`, in a process of its own, with the SDK's client."""
     command = StdioServerParameters(command=RECOLLECT, args=["mcp"], env=environment)
     with (
@@ -381,7 +366,7 @@ def over_mcp(environment: dict[str, str]) -> Iterator[Door]:
         yield Mcp(portal, client)
 
 
-DOORS: dict[str, Callable[[dict[str, str]], Any]] = {
+INTERFACES: dict[str, Callable[[dict[str, str]], Any]] = {
     "library": library,
     "command line": command_line,
     "MCP": over_mcp,
