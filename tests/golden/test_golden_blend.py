@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import traps
-from planned import ids
+from planned import PlannedServer, ids, part, settings, vault
 from planned_search import HangingReranker, OverAt, PlannedReranker
 
 from recollect import Recollect, Response, Result
@@ -621,3 +621,61 @@ def test_what_the_deadline_leaves_unread_keeps_the_order_of_fusion(
     terms = {one.id: parts_named(one, "rerank") for one in response}
     unreached = [id for id, found in terms.items() if any("not read" in one.how for one in found)]
     assert unreached == (ids(unread)[reads:] if reads else [])
+
+
+# Functions: a question is answered by what one does, a name by the one that has it
+
+RETRY = "how do we retry a failed request"
+DELAY = "where is backoff_delay used again"
+# By title: what it does, and how near the model finds it to the question.
+FUNCTIONS = {
+    "backoff": (
+        0.80,
+        "def backoff(call, tries=3):\n    for attempt in range(tries):\n        try:\n"
+        "            return call()\n        except OSError:\n            sleep(2 ** attempt)",
+    ),
+    # The words stand in its comment. It only writes a line.
+    "handler": (
+        0.65,
+        "def handle(self, request):\n    # log what failed of the request; nobody may retry it\n"
+        "    self.log.write(request.path, status=self.status, failed=True)\n    self.log.flush()",
+    ),
+    "wait": (0.60, "def wait(attempt):\n    return min(backoff_delay(attempt), LIMIT)"),
+    **{
+        f"getter{number}": (
+            0.50 + number / 100,
+            f"def get_{number}(self, key):\n    return self.rows[key].cells[{number}]",
+        )
+        for number in range(9)
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recollect]:
+    folder: Path = tmp_path_factory.mktemp("functions")
+    memories = [
+        {"id": title, "title": title, "text": text} for title, (_, text) in FUNCTIONS.items()
+    ]
+    with PlannedServer() as server:
+        server.plan(RETRY, {title: cosine for title, (cosine, _) in FUNCTIONS.items()})
+        server.plan(DELAY, {})
+        with vault(folder, memories, settings(server)) as opened:
+            yield opened
+
+
+def test_the_function_that_does_it_is_next_to_a_comment_with_all_the_words(
+    functions: Recollect,
+) -> None:
+    response = functions.search(RETRY, recipe="blend")
+    assert {*ids(response)[:2]} == {"backoff", "handler"}
+    for result in response:
+        assert recompute(result.explain) == pytest.approx(result.score)
+    found, handler = sorted(response.results[:2], key=lambda result: result.id)
+    assert part(handler, "keyword").value > part(found, "keyword").value
+    assert part(handler, "vector").value < part(found, "vector").value
+
+
+def test_a_name_finds_its_function_before_what_is_nearer_in_meaning(functions: Recollect) -> None:
+    response = functions.search(DELAY, recipe="blend")
+    assert ids(response)[0] == "wait"
