@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from commandline import NOW, Home, check_error, check_usage_error
 
+from recollect.errors import UserError
 from recollect.interfaces.cli import output
 from recollect.interfaces.cli.desktop import line_arguments
+from recollect.interfaces.cli.review import edit_text
 
 
 @pytest.fixture
@@ -176,3 +179,12 @@ def test_a_save_of_what_is_there_already_tells_what_it_replaces(deploys: Home) -
     said = ("--id", "new", "--title", "Buildkite runs our pipelines")
     saved = deploys.json("save", *said, "--supersedes", "old")
     assert (saved["outcome"], saved["superseded"]) == ("unchanged", ["old"])
+
+
+def test_the_review_keeps_the_text_if_the_editor_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "false")
+    with pytest.raises(UserError) as refused:
+        edit_text("what was typed")
+    file = Path(str(refused.value).split("The file is ")[1].rstrip("."))
+    assert file.read_text(encoding="utf-8") == "what was typed"
+    shutil.rmtree(file.parent)
