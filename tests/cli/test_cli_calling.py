@@ -15,7 +15,6 @@ from commandline import RECOLLECT, Home, check_error, check_usage_error
 
 from patience import until
 from recollect.interfaces.cli import commands
-from recollect.interfaces.cli.arguments import CommandParser, words
 from recollect.interfaces.cli.commands import every_command
 from recollect.version import __version__
 
@@ -51,35 +50,35 @@ def test_what_a_command_does_not_need_it_does_not_import(
     assert len(own) <= most
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("search", "x", "--limit", "many"),
-        ("search", "x", "--limit", "9" * 5000),
-        ("search", "x", "--nonsense"),
-        ("search", "x", "--reci", "vault"),  # no guessing at what was meant
-        ("search", "x", "--project", "p", "--here"),
-        ("save", "--title"),
-        ("show",),
-        ("pin",),
-        ("forget",),
-        ("forget", "a", "--undo", "--purge"),
-        ("edit",),
-        ("edit", "a"),
-        ("edit", "a", "--tag", "x", "--add-tag", "y"),
-        ("save", "--title", "a", "--text", "-", "--details-file", "-"),
-        ("feedback", "q", "id"),
-        ("feedback", "q", "id", "--accept", "--dismiss"),
-        ("recipes", "frobnicate"),
-        ("recipes", "show"),
-        ("recipes", "diff", "vault"),
-        ("import",),
-        ("list", "vault"),
-        ("stats", "--verbose"),
-    ],
-)
-def test_wrong_usage_is_exit_code_2(home: Home, args: tuple[str, ...]) -> None:
-    check_usage_error(home.call(*args), "recollect")
+WRONG = f"""
+search x --limit many
+search x --limit {"9" * 5000}
+search x --nonsense
+search x --reci vault
+search x --project p --here
+save --title
+show
+pin
+forget
+forget a --undo --purge
+edit
+edit a
+edit a --tag x --add-tag y
+save --title a --text - --details-file -
+feedback q id
+feedback q id --accept --dismiss
+recipes frobnicate
+recipes show
+recipes diff vault
+import
+list vault
+stats --verbose
+"""
+
+
+@pytest.mark.parametrize("line", WRONG.strip().splitlines(), ids=lambda line: line[:60])
+def test_wrong_usage_is_exit_code_2(home: Home, line: str) -> None:
+    check_usage_error(home.call(*line.split()), "recollect")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +127,15 @@ def test_a_word_behind_one_dash_leaves_out(home: Home) -> None:
     for before in ("-hosts", "-limit", "-h5", "-j4", "-x=y"):  # no cluster of short options
         query = f"{before} connection"
         assert home.json("search", *query.split())["query"] == query
+    for typed, query, count in (  # short options stand alone
+        ("connection -n 1 -docker", "connection -docker", 1),
+        ("-n1 connection -name", "connection -name", 1),
+        ("-qn5 connection", "-qn5 connection", 4),
+        ("connection -- -n 1", "connection -n 1", 4),
+    ):
+        answer = home.call("search", "--json", *typed.split()).json()
+        assert (answer["query"], len(answer["results"])) == (query, count), typed
+    assert len(home.call("search", "-not", "connection", "-q").out.split()) == 4
     assert home.call("search", "connection", "-h").out == home.call("help", "search").out
     saved = home.save("build", "with", "-j4", "by make")
     assert home.json("show", saved)[0]["title"] == "build with -j4 by make"
@@ -135,35 +143,19 @@ def test_a_word_behind_one_dash_leaves_out(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "limit", "query"),
+    ("line", "answer"),
     [
-        ("tokens -n 5 -docker", "5", "tokens -docker"),
-        ("-n5 tokens -name", "5", "tokens -name"),
-        ("-not tokens -q", None, "-not tokens"),
-        ("-qn5 tokens", None, "-qn5 tokens"),
-        ("tokens -- -n 5", None, "tokens -n 5"),
+        ("stats --jsn", "There is no option --jsn. Did you mean --json?"),
+        ("save --titel=x", "There is no option --titel. Did you mean --title?"),
+        ("--verison", "There is no option --verison. Did you mean --version?"),
+        ("search --if-exists", "To use it as a word: recollect search -- --if-exists"),
     ],
 )
-def test_short_options_stand_alone(typed: str, limit: str | None, query: str) -> None:
-    parser = CommandParser(prog="recollect try", allow_abbrev=False)
-    words("query", "the words")(parser)
-    parser.add_argument("-n", "--limit")
-    parser.add_argument("-q", "--quiet", action="store_true")
-    parsed = parser.parse_args(typed.split())
-    assert (parsed.limit, parsed.query) == (limit, query)
-    assert parsed.quiet == (" -q" in typed)
-
-
-def test_an_option_that_there_is_not_is_answered_with_what_was_meant(home: Home) -> None:
-    check_usage_error(home.call("stats", "--jsn"), "There is no option --jsn. Did you mean --json?")
-    check_usage_error(
-        home.call("save", "--titel=x"), "There is no option --titel. Did you mean --title?"
-    )
-    hint = "To use it as a word: recollect search -- --if-exists"
-    check_usage_error(home.call("search", "--if-exists"), "There is no option --if-exists.", hint)
-    check_usage_error(
-        home.call("--verison"), "There is no option --verison. Did you mean --version?"
-    )
+def test_an_unknown_option_is_answered_with_what_was_meant(
+    home: Home, line: str, answer: str
+) -> None:
+    unknown = line.split()[-1].partition("=")[0]
+    check_usage_error(home.call(*line.split()), f"There is no option {unknown}.", answer)
 
 
 def test_what_people_type_who_know_other_programs(home: Home) -> None:
@@ -178,15 +170,13 @@ def test_what_people_type_who_know_other_programs(home: Home) -> None:
 
 
 def test_actions_of_tag_are_first_words_and_the_others_ids(home: Home) -> None:
-    for id in ("list", "rename"):
+    both = {"list", "rename"}
+    for id in both:
         home.save("--title", f"The {id}", "--id", id, "--tag", "old")
-    assert home.json("tag", "--add", "x", "list", "rename") == {"tagged": ["list", "rename"]}
+    assert set(home.json("tag", "--add", "x", *both)["tagged"]) == both
     assert home.json("tag", "list") == home.json("tags") == home.json("tag") == {"old": 2, "x": 2}
-    assert set(home.json("tag", "rename", "old", "new", "--yes")["changed"]) == {"list", "rename"}
-    assert set(home.json("tags", "merge", "new", "x", "y", "--yes")["changed"]) == {
-        "list",
-        "rename",
-    }
+    assert set(home.json("tag", "rename", "old", "new", "--yes")["changed"]) == both
+    assert set(home.json("tags", "merge", "new", "x", "y", "--yes")["changed"]) == both
     assert home.json("tags") == {"y": 2}
     check_usage_error(home.call("tag", "list", "--add", "x"), "recollect tag list")
     check_usage_error(home.call("tag", "--project", "p"), "--add TAG or --remove TAG")
@@ -253,16 +243,10 @@ def test_output_that_cannot_be_written_is_an_error(home: Home, args: str) -> Non
 )
 def test_closed_streams_do_no_harm(home: Home, shell: str, code: int, err: str) -> None:
     home.save("--title", "A note", "--id", "note")
-    done = subprocess.run(
-        ["sh", "-c", shell, RECOLLECT],
-        capture_output=True,
-        text=True,
-        env=home.environment,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (code, "")
-    assert err in done.stderr
-    assert "Traceback" not in done.stderr
+    done = home.run(through=("sh", "-c", shell))
+    assert (done.code, done.out) == (code, "")
+    assert err in done.err
+    assert "Traceback" not in done.err
     assert home.list_ids() == ["note"]
     assert home.is_sound()
 
