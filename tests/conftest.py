@@ -31,7 +31,7 @@ from recollect.models.onnx import OnnxModel
 
 pytest_plugins = (
     "browser_fixtures", "cli_fixtures", "forced_segments", "leftovers", "mcp_fixtures",
-    "planned_search", "postgres_server", "workers",
+    "planned_search", "postgres_server", "store_fixtures", "workers",
 )  # fmt: skip
 
 # A new vault costs 40 ms on a disk, which must say each time that it is written, and 4 ms here.

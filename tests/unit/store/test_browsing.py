@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import apsw
 import pytest
+from store_fixtures import OpenStore
 from suites.stores.helpers import save
 from suites.stores.samples import EVERYTHING, NOON, memory
 
@@ -104,8 +104,8 @@ def test_a_page_costs_the_same_at_any_depth(
     assert max(steps) <= 2 * steps[0] + 5, steps
 
 
-def test_of_two_filters_the_narrower_chooses_the_index(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "vault.db")
+def test_of_two_filters_the_narrower_chooses_the_index(open_store: OpenStore) -> None:
+    store = open_store()
     made = (memory(f"m{n}", project="small" if n < 3 else "large") for n in range(40))
     save(store, *made)
     asked: list[str] = []
@@ -122,4 +122,3 @@ def test_of_two_filters_the_narrower_chooses_the_index(tmp_path: Path) -> None:
     read = [sql for sql in asked if "FROM memories m" in sql]
     assert ["+m.kind" in sql for sql in read] == [True] * 3 + [False] * 3
     assert ["+m.project" in sql for sql in read] == [False] * 3 + [True] * 3
-    store.close()

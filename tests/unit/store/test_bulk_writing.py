@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from locked_work import OLD, key_of
+from store_fixtures import OpenStore, problems
 from suites.stores.helpers import matches
 from suites.stores.samples import CHANGE, NOON, memory
 from words_in_vault import check_words, small_segments
@@ -62,7 +63,7 @@ def some(count: int, seed: int = 1) -> list[Memory]:
 def check(store: SqliteStore, ids: set[str]) -> None:
     """Everything derived is as it should be, and so are the ids of the live memories."""
     check_words(store)
-    assert [one for one in store.examine() if one.problem] == []
+    assert problems(store) == []
     assert not store.database.rows("SELECT 1 FROM meta WHERE key = 'bulk'")
     assert set(store.memories.ids()) == ids
     assert store.vectors.coverage("model") == (0, len(ids))
@@ -205,16 +206,17 @@ def test_a_write_that_fails_leaves_a_segment_that_the_next_one_removes(store: Sq
     check(store, {one.id for one in some(9)})
 
 
-def test_a_bulk_write_into_a_locked_vault_leaves_no_word_to_read(store: SqliteStore) -> None:
+def test_a_bulk_write_into_a_locked_vault_leaves_no_word_to_read(
+    open_store: OpenStore, store: SqliteStore
+) -> None:
     path = store.database.path
     store.close()
     change_key(path, None, OLD)
-    locked = SqliteStore(path, lifetime=Lifetime.ONCE, keys=key_of)
+    locked = open_store(path, lifetime=Lifetime.ONCE, keys=key_of)
     add(locked, some(9))
     check(locked, {one.id for one in some(9)})
     assert rows(locked, "segments") == 2
     assert b"hello" not in path.read_bytes()
-    locked.close()
 
 
 def test_the_key_of_a_purged_memory_is_not_given_again(store: SqliteStore) -> None:
@@ -297,8 +299,9 @@ def test_after_a_write_that_failed_triggers_are_on_again(store: SqliteStore) -> 
 
 @pytest.mark.own_segments
 @pytest.mark.parametrize(("count", "segments"), [(1_999, 0), (2_000, 1)])
-def test_segments_begin_at_two_thousand_memories(tmp_path: Path, count: int, segments: int) -> None:
-    store = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
+def test_segments_begin_at_two_thousand_memories(
+    open_store: OpenStore, count: int, segments: int
+) -> None:
+    store = open_store(lifetime=Lifetime.ONCE)
     add(store, [memory(f"m{number}", text=f"ship {number}") for number in range(count)])
     assert rows(store, "segments") == segments
-    store.close()

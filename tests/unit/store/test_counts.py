@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
+from store_fixtures import problems
 from suites.stores.helpers import save
 from suites.stores.samples import CHANGE, EVERYTHING, NOON, memory
 
@@ -30,13 +30,6 @@ FILTERS = (
     Filter(project="sea", kind="fact"),
     Filter(tier="core", tags=("deep",)),
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "vault.db")
-    yield opened
-    opened.close()
 
 
 def random_memory(chance: random.Random, id: str) -> Memory:
@@ -113,7 +106,7 @@ def test_groups_say_what_counting_one_by_one_says(store: SqliteStore, seed: int)
     assert live
     assert sum(stats["kinds"].values()) == stats["memories"] == len(live)
     assert stats["forgotten"] == len(store.memories.ids(forgotten=True)) - len(live)
-    assert all(not finding.problem for finding in store.examine())
+    assert problems(store) == []
 
 
 def test_a_write_that_is_undone_counts_nothing(store: SqliteStore) -> None:

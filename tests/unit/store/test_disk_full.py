@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from own_disk import own_disk
+from store_fixtures import OpenStore, problems
 from suites.stores.helpers import matches, nearest, put, save
 from suites.stores.samples import EVERYTHING, MODEL, axis, memory
 
@@ -41,12 +42,12 @@ def check_nothing_half_written(store: SqliteStore, saved: list[str]) -> None:
     found = {*matches(store, "anchor", limit=MOST), *matches(store, "lighthouse")}
     assert found == set(held)
     assert {id for id in saved if id != "later"} <= set(nearest(store, axis(0), MOST))
-    assert [one for one in store.examine() if one.problem] == []
+    assert problems(store) == []
 
 
-def test_a_file_that_may_not_grow_keeps_what_it_had(tmp_path: Path) -> None:
+def test_a_file_that_may_not_grow_keeps_what_it_had(open_store: OpenStore, tmp_path: Path) -> None:
     path = tmp_path / "vault.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     connection = store.database.connection()
     connection.execute("PRAGMA max_page_count = 150")
     saved, message = save_until_full(store)
@@ -60,7 +61,6 @@ def test_a_file_that_may_not_grow_keeps_what_it_had(tmp_path: Path) -> None:
     save(store, memory("later", text="lighthouse"))
     assert matches(store, "lighthouse") == ["later"]
     check_nothing_half_written(store, [*saved, "later"])
-    store.close()
 
 
 @pytest.fixture
@@ -72,23 +72,22 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.own_segments  # fewer memories would fit with their segments
-def test_a_full_disk_loses_nothing_that_was_saved(small_disk: Path) -> None:
+def test_a_full_disk_loses_nothing_that_was_saved(open_store: OpenStore, small_disk: Path) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * 500_000)
     path = small_disk / "vault.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     saved, message = save_until_full(store)
     assert message.startswith(f"The disk that holds {path} is full"), message
     assert len(saved) > 5
     check_nothing_half_written(store, saved)
     store.close()
-    store = SqliteStore(path)
+    store = open_store(path)
     check_nothing_half_written(store, saved)
     filler.unlink()
     save(store, memory("later", text="lighthouse"))
     assert matches(store, "lighthouse") == ["later"]
     check_nothing_half_written(store, [*saved, "later"])
-    store.close()
 
 
 def test_a_purge_on_a_full_disk_is_finished_when_there_is_room(
@@ -108,7 +107,7 @@ def test_a_purge_on_a_full_disk_is_finished_when_there_is_room(
     assert b"zanzibar" not in (small_disk / "vault.db").read_bytes()
 
 
-def test_no_vault_is_made_on_a_full_disk(small_disk: Path) -> None:
+def test_no_vault_is_made_on_a_full_disk(open_store: OpenStore, small_disk: Path) -> None:
     filler = small_disk / "filler"
     with pytest.raises(OSError, match="No space"):
         filler.write_bytes(b"x" * 4_000_000)
@@ -117,10 +116,9 @@ def test_no_vault_is_made_on_a_full_disk(small_disk: Path) -> None:
         SqliteStore(path)
     assert str(path) in str(caught.value)
     filler.unlink()
-    store = SqliteStore(path)
+    store = open_store(path)
     save(store, memory("later", text="lighthouse"))
     assert matches(store, "lighthouse") == ["later"]
-    store.close()
 
 
 def test_a_backup_onto_a_full_disk_leaves_nothing_there(small_disk: Path, tmp_path: Path) -> None:

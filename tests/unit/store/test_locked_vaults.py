@@ -15,12 +15,11 @@ from datetime import datetime
 from pathlib import Path
 
 import apsw
-import numpy as np
 import pytest
 from locked_work import MODEL, NEW, OFF, OLD, PASSPHRASE, VECTOR, WORDS, fields, key_of
-from msgspec.structs import replace
-from suites.stores.helpers import matches, put, save
-from suites.stores.samples import CHANGE, NOON, axis, full_memory, memory
+from store_fixtures import problems
+from suites.stores.helpers import put, save
+from suites.stores.samples import CHANGE, NOON, axis, memory
 
 from recollect.engine import Recollect
 from recollect.errors import Locked, StoreError, UserError
@@ -131,7 +130,7 @@ class Watch(threading.Thread):
 
 def needles() -> dict[str, bytes]:
     """Return words of every field in every form that a file may have, and a vector."""
-    told: dict[str, bytes] = {"vector": VECTOR.astype("<f4").tobytes()}
+    told: dict[str, bytes] = {"vector": VECTOR.astype("<f4").tobytes()}  # as the vault keeps it
     for field, word in WORDS.items():
         for one in (word, word.lower()):
             told[f"{field} {one}"] = one.encode()
@@ -189,16 +188,13 @@ def test_locking_leaves_no_word_in_the_files_of_the_vault(tmp_path: Path) -> Non
     assert not [told for told, one in needles().items() if any(one in held for held in contents)]
 
 
-def test_what_is_in_clear_is_the_kind_the_salt_and_the_size_of_a_page(tmp_path: Path) -> None:
+def test_in_clear_are_the_kind_the_salt_and_the_size_of_a_page_whatever_is_written(
+    tmp_path: Path,
+) -> None:
     path = make_locked(tmp_path / "vault.db", "a")
     begin = path.read_bytes()[:32]
-    assert begin[:16] == OLD.header
+    assert begin[:16] == header_at(path) == OLD.header
     assert int.from_bytes(begin[16:18], "big") == 4096
-    assert header_at(path) == OLD.header
-
-
-def test_the_header_survives_writes_checkpoints_and_a_vacuum(tmp_path: Path) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
     store = open_store(path)
     save(store, *(memory(f"n{number}") for number in range(500)))
     store.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -238,10 +234,12 @@ def test_the_wrong_key_does_no_harm_to_a_log_that_a_killed_process_left(tmp_path
     again.close()
 
 
-def test_a_passphrase_makes_another_key_in_every_vault() -> None:
+def test_a_passphrase_makes_another_key_in_every_vault_and_is_not_short() -> None:
     one, other = sealed_with(PASSPHRASE), sealed_with(PASSPHRASE)
     assert one.header != other.header
     assert one.key != other.key
+    with pytest.raises(UserError, match="too short; use 8 characters or more"):
+        sealed_with("horse")
 
 
 @pytest.mark.usefixtures("costly_keys")
@@ -249,20 +247,6 @@ def test_a_passphrase_is_the_same_however_its_signs_are_composed(tmp_path: Path)
     path = tmp_path / "vault.db"
     lock_vault(path, key_of, lambda: sealed_with("gr\u00fc\u00dfe an alle"))
     Recollect(path, home=tmp_path, settings=OFF, passphrase="gru\u0308\u00dfe an alle").close()
-
-
-def test_a_short_passphrase_is_refused() -> None:
-    with pytest.raises(UserError, match="too short; use 8 characters or more"):
-        sealed_with("horse")
-
-
-def test_two_vaults_share_no_topic_hash(tmp_path: Path) -> None:
-    hashes = []
-    for name in ("one.db", "two.db"):
-        store = open_store(make_locked(tmp_path / name, "a"))
-        hashes.append(store.topics.hash_word("security"))
-        store.close()
-    assert hashes[0] != hashes[1]
 
 
 def test_a_byte_that_was_changed_is_damage_and_not_another_memory(tmp_path: Path) -> None:
@@ -319,20 +303,6 @@ def _ask(vault: Recollect, query: str, recipe: str) -> object:
     return {name: value for name, value in told.items() if name != "timings_ms"}
 
 
-def test_vectors_and_words_are_found(tmp_path: Path) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
-    store = open_store(path)
-    save(store, replace(full_memory(), archived_at=None))
-    put(store, MODEL, {"full": axis(0)})
-    store.close()
-    again = open_store(path)
-    assert matches(again, "signing") == ["full"]
-    assert not [one for one in again.examine() if one.problem]
-    again.rebuild()
-    assert not [one for one in again.examine() if one.problem]
-    again.close()
-
-
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_older_vault_that_is_locked_is_migrated(tmp_path: Path, version: int) -> None:
     path = tmp_path / "vault.db"
@@ -340,7 +310,7 @@ def test_an_older_vault_that_is_locked_is_migrated(tmp_path: Path, version: int)
     change_key(path, None, OLD)  # as it is: opening it first would migrate it
     assert header_at(path) == OLD.header
     store = open_store(path)
-    assert not [one for one in store.examine() if one.problem]
+    assert problems(store) == []
     assert store.vocabulary.documents() > 0
     store.close()
     assert header_at(path) == OLD.header
@@ -461,7 +431,7 @@ def test_savers_lose_nothing_while_the_key_is_changed(tmp_path: Path) -> None:
     store = open_store(path)
     assert len(said) == 121
     assert set(store.memories.get(list(said))) == said
-    assert not [one for one in store.examine() if one.problem]
+    assert problems(store) == []
     store.close()
 
 
@@ -581,10 +551,8 @@ def test_words_counted_before_are_counted_anew_after(held: SqliteStore) -> None:
     assert held.vocabulary.frequencies(["about"]) == {"about": 2}
 
 
-def test_an_open_vault_is_not_sealed(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "vault.db")
+def test_an_open_vault_is_not_sealed(store: SqliteStore) -> None:
     assert not store.seal(0)
-    store.close()
 
 
 def test_keys_are_asked_for_once_for_all_threads(tmp_path: Path) -> None:
@@ -610,8 +578,3 @@ def test_a_header_of_a_kind_not_known_yet_asks_for_a_newer_version(tmp_path: Pat
     change_key(path, None, Sealed(b"k" * 32, new_header(7)))
     with pytest.raises(StoreError, match="was locked by a newer Recollect"):
         Recollect(path, home=tmp_path, settings=OFF, passphrase=PASSPHRASE)
-
-
-def test_a_vector_is_a_vector(tmp_path: Path) -> None:
-    """The needle of the tests above is what the vault keeps of a vector."""
-    assert np.frombuffer(needles()["vector"], "<f4").tolist() == VECTOR.tolist()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from store_fixtures import OpenStore, problems
 from suites.stores.helpers import matches, nearest, save
 from suites.stores.samples import EVERYTHING, axis, memory
 
@@ -65,24 +66,21 @@ def ask(process: subprocess.Popen[str], word: str) -> list[str]:
     return hear(process)
 
 
-def problems(store: SqliteStore) -> list[object]:
-    return [finding for finding in store.examine() if finding.problem]
-
-
-def test_eight_processes_save_and_search_one_new_vault_at_once(disk_path: Path) -> None:
+def test_eight_processes_save_and_search_one_new_vault_at_once(
+    open_store: OpenStore, disk_path: Path
+) -> None:
     path = disk_path / "vault.db"
     said = run_together([start("save_and_search", path, n, SAVES) for n in range(WORKERS)])
     assert [len(ids) for ids in said] == [SAVES] * WORKERS
     saved = {id for ids in said for id in ids}
     assert len(saved) == WORKERS * SAVES
-    store = SqliteStore(path)
+    store = open_store(path)
     assert store.memories.get(sorted(saved)).keys() == saved
     assert store.vocabulary.documents() == len(saved)
     assert set(matches(store, "anchor", limit=1000)) == saved
     carrying = store.topics.carrying(["deep"], 1000, EVERYTHING)
     assert {one.memory_id for one in carrying} == saved
     assert problems(store) == []
-    store.close()
 
 
 def test_eight_processes_make_the_same_new_vaults_at_once(tmp_path: Path) -> None:
@@ -96,9 +94,11 @@ def test_eight_processes_make_the_same_new_vaults_at_once(tmp_path: Path) -> Non
         store.close()
 
 
-def test_an_open_process_sees_the_next_save_of_another_at_once(tmp_path: Path) -> None:
+def test_an_open_process_sees_the_next_save_of_another_at_once(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
     path = tmp_path / "vault.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     process = start("answer", path)
     go(process)
     assert hear(process) == ["open"]
@@ -108,12 +108,13 @@ def test_an_open_process_sees_the_next_save_of_another_at_once(tmp_path: Path) -
         assert ask(process, f"lighthouse{number}") == [f"m{number:02}"]
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert errors == ""
-    store.close()
 
 
-def test_an_open_store_sees_the_saves_of_another_process_at_once(tmp_path: Path) -> None:
+def test_an_open_store_sees_the_saves_of_another_process_at_once(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
     path = tmp_path / "vault.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     process = start("save_and_search", path, 0, 10)
     go(process)
     for number in range(10):
@@ -124,4 +125,3 @@ def test_an_open_store_sees_the_saves_of_another_process_at_once(tmp_path: Path)
         assert store.vocabulary.frequencies([f"w0n{number}"]) == {f"w0n{number}": 1}
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert errors == ""
-    store.close()

@@ -92,8 +92,7 @@ def test_rows_that_pass_are_copied_or_picked_from_a_scan_of_all(
     assert nearest(shared, QUERY, 50, FEW) == expected_ids(QUERY, 50, IDS[::10])
 
 
-def test_equal_vectors_among_many_are_cut_by_id(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "vault.db")
+def test_equal_vectors_among_many_are_cut_by_id(store: SqliteStore) -> None:
     twins = IDS[5::300]
     save(store, *(memory(id) for id in reversed(IDS)))
     rows = dict(zip(IDS, vectors(WIDTHS[MODEL], COUNT, 1), strict=True))
@@ -102,7 +101,6 @@ def test_equal_vectors_among_many_are_cut_by_id(tmp_path: Path) -> None:
         assert nearest(store, QUERY, limit) == twins[:limit]
     forget(store, twins.pop(2), twins.pop(0))
     assert nearest(store, QUERY, len(twins)) == twins
-    store.close()
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
+from store_fixtures import OpenStore, one_sentence
 from suites.stores.helpers import matches, nearest, put, save
 from suites.stores.samples import EVERYTHING, MODEL, NOON, WIDTH, axis, full_memory, memory
 
@@ -23,15 +23,6 @@ def open_error(path: Path) -> str:
     with pytest.raises(StoreError) as caught:
         SqliteStore(path)
     return one_sentence(caught.value, path)
-
-
-def one_sentence(error: StoreError, path: Path) -> str:
-    message = str(error)
-    assert str(path) in message
-    rest = message.replace(str(path), "PATH")
-    assert re.fullmatch(r"[A-Z][^\n]*[^.]\.", rest), message
-    assert ". " not in rest, message
-    return rest
 
 
 def folder_state(folder: Path) -> dict[str, bytes]:
@@ -61,15 +52,14 @@ def test_a_new_vault_is_made_where_there_is_none(tmp_path: Path) -> None:
     assert list(folder_state(tmp_path)) == ["vault.db"], "Closing leaves one file."
 
 
-def test_an_empty_file_becomes_a_vault(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_vault(open_store: OpenStore, tmp_path: Path) -> None:
     path = tmp_path / "vault.db"
     path.touch()
-    store = SqliteStore(path)
+    store = open_store(path)
     save(store, memory("a"))
     store.close()
-    store = SqliteStore(path)
+    store = open_store(path)
     assert set(store.memories.get(["a"])) == {"a"}
-    store.close()
 
 
 def test_a_folder_is_no_vault(tmp_path: Path) -> None:
@@ -118,19 +108,18 @@ def test_a_newer_vault_is_refused_by_version_and_left_alone(tmp_path: Path) -> N
     assert folder_state(tmp_path) == before
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "nowhere" / "vault.db"
-    assert "check that its folder exists" in open_error(path)
-    assert not path.parent.exists()
-
-
-def test_a_path_below_a_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param("nowhere/vault.db", "check that its folder exists", id="no such folder"),
+        pytest.param("file/vault.db", "cannot be opened", id="below a file"),
+        pytest.param("v" * 300, "cannot be opened", id="too long a name"),
+    ],
+)
+def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path, name: str, reason: str) -> None:
     (tmp_path / "file").touch()
-    assert "cannot be opened" in open_error(tmp_path / "file" / "vault.db")
-
-
-def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
-    assert "cannot be opened" in open_error(tmp_path / ("v" * 300))
+    assert reason in open_error(tmp_path / name)
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_vault_made_by_another_at_the_same_moment_is_no_stranger(tmp_path: Path) -> None:

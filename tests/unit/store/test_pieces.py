@@ -51,8 +51,12 @@ def test_the_pieces_of_a_text_are_what_stands_between_blanks() -> None:
     assert in_words(texts) == [text.replace("\0", " ").split() for text in texts]
 
 
+@pytest.mark.parametrize("together", [7, 10_000])
 @pytest.mark.parametrize("index", ["stemmed", "plain", "subwords", "details"])
-def test_packed_words_are_those_of_each_text_alone(index: str) -> None:
+def test_packed_words_are_those_of_each_text_alone(
+    index: str, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "TOGETHER", together)  # texts tokenized at once
     rows = odd_memories(60)
     packed = packing.prepare(rows).indexes[index]  # type: ignore[index]
     documents = np.frombuffer(packed.documents, np.uint32)

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 import pytest
 from killed_work import Killing, run_and_kill
+from store_fixtures import OpenStore, problems
 from suites.stores.helpers import change, matches, save
 from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
@@ -66,9 +67,11 @@ def test_a_purge_killed_before_its_words_were_removed_is_finished_by_the_next_co
         assert not read_purge_note(vault.store.database)
 
 
-def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(tmp_path: Path) -> None:
+def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
     path = tmp_path / "vault.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     save(store, memory("gone", title="zanzibarword"))
     with closing(apsw.Connection(str(path))) as reader:
         reader.execute("BEGIN").execute("SELECT count(*) FROM memories").fetchall()
@@ -82,7 +85,6 @@ def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(tmp_path:
     SqliteStore(path).close()
     assert b"zanzibar" not in on_disk(tmp_path)
     assert not read_purge_note(store.database)
-    store.close()
 
 
 def test_a_purge_names_the_copies_that_may_still_hold_it(
@@ -206,7 +208,7 @@ def check_vault(path: Path, gone: Iterable[str]) -> None:
     """The index says what the memories say, and nothing of what is gone is on the disk."""
     store = SqliteStore(path, lifetime=Lifetime.ONCE)
     check_words(store)
-    assert [one for one in store.examine() if one.problem] == []
+    assert problems(store) == []
     store.scrub()
     store.close()
     assert [id for id in gone if f"zq{id}".encode() in on_disk(path.parent)] == []

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from own_disk import own_disk
+from store_fixtures import OpenStore, problems
 from suites.stores.helpers import matches, nearest, put, save
 from suites.stores.samples import EVERYTHING, MODEL, NOON, axis, full_memory, memory
 
@@ -76,7 +77,7 @@ def check_readable(store: SqliteStore) -> None:
     assert [one.memory_id for one in store.topics.carrying(["deep"], 9, EVERYTHING)] == ["anchor"]
     assert nearest(store, axis(1)) == ["anchor", "full"]
     assert store.vocabulary.frequencies(["anchor"]) == {"anchor": 1}
-    assert [one for one in store.examine() if one.problem] == []
+    assert problems(store) == []
 
 
 def check_not_writable(store: SqliteStore) -> None:
@@ -114,10 +115,12 @@ def test_a_read_only_file_in_a_writable_folder_is_read_again_and_again(path: Pat
             store.close()
 
 
-def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(path: Path) -> None:
+def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(
+    open_store: OpenStore, path: Path
+) -> None:
     """The owner's last writes may still be in the log, and more will come."""
     path.chmod(0o644)
-    owner = SqliteStore(path)
+    owner = open_store(path)
     save(owner, memory("first", text="lighthouse"))
     with without_privileges():
         store = SqliteStore(path)
@@ -128,7 +131,6 @@ def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(path: Path) -> None:
         assert matches(store, "lighthouse") == ["first", "second"]
         assert set(store.memories.get(["second"])) == {"second"}
         store.close()
-    owner.close()
 
 
 def test_an_empty_read_only_file_is_no_vault(folder: Path) -> None:
@@ -168,14 +170,13 @@ def mounted(folder: Path) -> Iterator[Path]:
         yield disk
 
 
-def test_a_vault_on_a_read_only_medium_is_read(mounted: Path) -> None:
+def test_a_vault_on_a_read_only_medium_is_read(open_store: OpenStore, mounted: Path) -> None:
     path = mounted / "vault.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     save(store, FULL, memory("anchor", text="drop the anchor", tags=("deep",)))
     put(store, MODEL, {"full": axis(0), "anchor": axis(1)})
     store.close()
     subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
-    store = SqliteStore(path)
+    store = open_store(path)
     check_readable(store)
     check_not_writable(store)
-    store.close()

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 from locked_work import NEW, OLD, key_of
+from store_fixtures import OpenStore, one_sentence, problems
 from suites.stores.helpers import matches, nearest, put, save
 from suites.stores.samples import CHANGE, EVERYTHING, MODEL, axis, memory
 
@@ -58,7 +59,7 @@ def sound(path: Path) -> set[str]:
     """Return the ids in the vault; check that it is sound, and that closing it leaves no other
     files."""
     store = SqliteStore(path)
-    assert not [finding for finding in store.examine() if finding.problem]
+    assert problems(store) == []
     ids = set(store.memories.ids())
     store.close()
     assert [*path.parent.glob(f"{path.name}-*")] == []
@@ -77,36 +78,19 @@ def as_killed(path: Path, place: Path) -> Path:
     return place / path.name
 
 
-def one_sentence(error: StoreError, path: Path) -> str:
-    rest = str(error).replace(str(path), "PATH")
-    assert "PATH" in rest
-    assert rest.endswith(".")
-    assert ". " not in rest
-    return rest
-
-
+@pytest.mark.parametrize("posts", [0, POSTS])
 @pytest.mark.parametrize("replace", [os.replace, shutil.copyfile])
 def test_what_is_saved_after_the_vault_was_replaced_is_in_the_new_file(
-    store: SqliteStore, path: Path, backup: Path, replace: Replace
+    store: SqliteStore, path: Path, backup: Path, replace: Replace, posts: int
 ) -> None:
+    """A process that only stops does no harm to it."""
     replace(backup, path)
-    for n in range(POSTS):
+    for n in range(posts):
         save(store, memory(f"post{n}"))
     store.close()
     for kept in path.parent.glob("*-wal-replaced"):
         kept.unlink()
-    assert sound(path) == ids_of("new", AFTER) | ids_of("post", POSTS)
-
-
-@pytest.mark.parametrize("replace", [os.replace, shutil.copyfile])
-def test_a_process_that_only_stops_does_no_harm_to_the_new_file(
-    store: SqliteStore, path: Path, backup: Path, replace: Replace
-) -> None:
-    replace(backup, path)
-    store.close()
-    for kept in path.parent.glob("*-wal-replaced"):
-        kept.unlink()
-    assert sound(path) == ids_of("new", AFTER)
+    assert sound(path) == ids_of("new", AFTER) | ids_of("post", posts)
 
 
 def test_threads_that_had_the_old_file_open_save_into_the_new_one(
@@ -192,7 +176,7 @@ def test_a_deleted_vault_is_neither_read_nor_written_until_it_is_back(
     assert sound(path) == ids_of("old", BEFORE) | {"post1"}
 
 
-def test_beside_a_deleted_vault_nothing_is_left(store: SqliteStore, path: Path) -> None:
+def test_no_file_of_a_deleted_vault_is_left(store: SqliteStore, path: Path) -> None:
     path.unlink()
     store.close()
     assert not list(path.parent.iterdir())
@@ -236,10 +220,12 @@ def test_the_log_of_another_file_is_refused_and_left_alone(
     assert sound(killed) == ids_of("new", AFTER)
 
 
-def test_an_older_copy_of_the_same_vault_does_not_take_its_log(path: Path, tmp_path: Path) -> None:
+def test_an_older_copy_of_the_same_vault_does_not_take_its_log(
+    open_store: OpenStore, path: Path, tmp_path: Path
+) -> None:
     fill_vault(path, "old", 3)
     shutil.copyfile(path, tmp_path / "older.db")
-    store = SqliteStore(path)
+    store = open_store(path)
     save(store, memory("a"))
     store.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     save(store, memory("b"))
@@ -249,7 +235,6 @@ def test_an_older_copy_of_the_same_vault_does_not_take_its_log(path: Path, tmp_p
     shutil.copyfile(tmp_path / "older.db", tmp_path / "killed" / "vault.db")
     with pytest.raises(StoreError, match="does not belong to the vault beside it"):
         SqliteStore(killed)
-    store.close()
 
 
 def test_a_marked_copy_does_not_take_the_log_of_its_original(path: Path, tmp_path: Path) -> None:
@@ -266,23 +251,24 @@ def test_a_marked_copy_does_not_take_the_log_of_its_original(path: Path, tmp_pat
 
 
 def test_the_log_of_a_killed_process_is_read_wherever_its_vault_is_copied(
-    path: Path, tmp_path: Path
+    open_store: OpenStore, path: Path, tmp_path: Path
 ) -> None:
     """At whatever moment: before and after the log was copied into the vault, whole or in part."""
-    store = SqliteStore(path)
+    store = open_store(path)
     for n in range(12):
         save(store, memory(f"m{n}"))
         if n % 3 == 2:
             store.database.rows(f"PRAGMA wal_checkpoint({('PASSIVE', 'TRUNCATE')[n % 2]})")
         assert sound(as_killed(path, tmp_path / f"copy{n}")) == ids_of("m", n + 1)
-    store.close()
 
 
-def test_a_locked_vault_is_replaced_by_one_with_another_key(path: Path, tmp_path: Path) -> None:
+def test_a_locked_vault_is_replaced_by_one_with_another_key(
+    open_store: OpenStore, path: Path, tmp_path: Path
+) -> None:
     for place, name, sealed in ((path, "old", OLD), (tmp_path / "backup.db", "new", NEW)):
         fill_vault(place, name, 3)
         change_key(place, None, sealed)
-    store = SqliteStore(path, keys=key_of)
+    store = open_store(path, keys=key_of)
     save(store, memory("last"))
     killed = as_killed(path, tmp_path / "killed")
     shutil.copyfile(tmp_path / "backup.db", killed)
@@ -291,9 +277,8 @@ def test_a_locked_vault_is_replaced_by_one_with_another_key(path: Path, tmp_path
     (tmp_path / "backup.db").replace(path)
     save(store, memory("post0"))
     store.close()
-    store = SqliteStore(path, keys=key_of)
+    store = open_store(path, keys=key_of)
     assert set(store.memories.ids()) == ids_of("new", 3) | {"post0"}
-    store.close()
 
 
 def test_a_link_that_leads_elsewhere_is_followed(path: Path, tmp_path: Path) -> None:

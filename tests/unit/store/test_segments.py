@@ -4,36 +4,39 @@ from __future__ import annotations
 
 import random
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import Any
 
 import apsw
 import pytest
 from killed_work import Killing, run_and_kill
 from locked_work import OLD, key_of
+from store_fixtures import OpenStore, problems
 from suites.stores.helpers import change, forget, matches, save
 from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
 from examples import one_in
 from recollect.index.postings import read_places, read_postings
-from recollect.index.segments import join_documents
 from recollect.lifetime import Lifetime
-from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery
+from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite import keyword
 from recollect.store.sqlite.fts5_index import pooled_bm25
 from recollect.store.sqlite.replacement import change_key
-from recollect.store.sqlite.segments import buffer, merging, packing
+from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.segments.merging import Merger, SegmentSize, choose_segments
 from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.store import SqliteStore
-from recollect.types import Filter, Memory
+from recollect.types import Memory
 
 VOCABULARY = (
     "File FileSyncService running runs ran café naïve U.S. x-y 日本語テキスト hello world worlds "
     "the İstanbul ſtraße v1.4.2 ΑΣ is_ready 1990s"
 ).split()
 
+Fill = Callable[[int], SqliteStore]
 merges_itself = pytest.mark.own_segments  # what is merged, and when, is what it is about
 
 
@@ -56,30 +59,23 @@ def some(id: str, chance: random.Random) -> Memory:
     )
 
 
-def fill_vault(path: Path, count: int) -> SqliteStore:
-    """Return a vault whose memories are all in FTS5. As for a command, nothing is merged in the
-    background."""
-    store = SqliteStore(path, lifetime=Lifetime.ONCE)
-    chance = random.Random(7)
-    save(store, *(some(f"m{number}", chance) for number in range(count)))
-    return store
+@pytest.fixture
+def fill(open_store: OpenStore) -> Callable[[int], SqliteStore]:
+    """Fill the vault of the test: that many memories, all in FTS5. As for a command, nothing is
+    merged in the background."""
+
+    def fill_vault(count: int) -> SqliteStore:
+        store, chance = open_store(lifetime=Lifetime.ONCE), random.Random(7)
+        save(store, *(some(f"m{number}", chance) for number in range(count)))
+        return store
+
+    return fill_vault
 
 
-@merges_itself
-def test_a_command_that_ends_makes_no_segment_beside_a_buffer_that_stays_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A search reads such a buffer row by row, which takes longer than FTS5 alone."""
-    monkeypatch.setattr(buffer, "FIRST", 10)
-    monkeypatch.setattr(merging, "AT_THE_END", 20)
-    store = fill_vault(tmp_path / "vault.db", 21)
-    Merger(store.database).run(briefly=True)
-    assert numbers(store) == []
-    forget(store, "m0")
-    Merger(store.database).run(briefly=True)
-    assert len(numbers(store)) == 1
-    assert buffered_keys(store) == []
-    store.close()
+@pytest.fixture
+def other(open_store: OpenStore) -> SqliteStore:
+    """The store of another process."""
+    return open_store(lifetime=Lifetime.ONCE)
 
 
 def numbers(store: SqliteStore) -> list[int]:
@@ -92,15 +88,34 @@ def buffered_keys(store: SqliteStore) -> list[int]:
         return buffer.keys(connection)
 
 
+def merge(store: SqliteStore, *, briefly: bool = False) -> None:
+    Merger(store.database).run(briefly=briefly)
+
+
 def join_all(store: SqliteStore) -> None:
-    """Whatever their sizes are."""
+    """Join all segments, whatever their sizes."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(merging, "TIMES", 1 << 30)
-        Merger(store.database).run()
+        merge(store)
 
 
-def problems(store: SqliteStore) -> list[str]:
-    return [f"{one.check}: {one.problem}" for one in store.examine() if one.problem]
+def check(*stores: SqliteStore) -> None:
+    """Each store has the words that a new index would have, and the doctor finds nothing."""
+    for store in stores:
+        check_words(store)
+        assert problems(store) == []
+
+
+def act_during(patched: pytest.MonkeyPatch, step: str, act: Callable[[], object]) -> None:
+    """Act in that step of a merge, between what it reads and what it writes."""
+    real = getattr(merging, step)
+
+    def step_and_act(*given: object) -> object:
+        made = real(*given)
+        act()
+        return made
+
+    patched.setattr(merging, step, step_and_act)
 
 
 # Packing
@@ -135,132 +150,94 @@ def test_a_word_that_alone_is_cut_otherwise_is_stemmed_in_its_text() -> None:
         assert [row[0] for row in packed[index].rows] == real
 
 
-def test_texts_are_cut_together_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those with the character that separates texts."""
-    chance = random.Random(3)
-    texts = [said(chance, 6) for _ in range(20)] + [f"x {packing.BETWEEN} y{packing.BETWEEN}"]
-    memories = [[text, "", *chance.choices(texts, k=len(FIELDS) - 2)] for text in texts]
-    anew = apsw.Connection(":memory:")
-    anew.execute(f"CREATE VIRTUAL TABLE words USING fts5 ({', '.join(COLUMNS['plain'])})")
-    anew.execute("CREATE VIRTUAL TABLE places USING fts5vocab (words, instance)")
-    columns = [FIELDS.index(name) for name in COLUMNS["plain"]]
-    for document, one in enumerate(memories):
-        values = (document, *(one[column] for column in columns))
-        anew.execute("INSERT INTO words (rowid, title, text, tags) VALUES (?, ?, ?, ?)", values)
-    real = sorted(anew.execute("SELECT term, doc, col, offset FROM places").fetchall())
-    for together in (7, 10_000):
-        monkeypatch.setattr(packing, "TOGETHER", together)
-        found = [
-            (token, document, COLUMNS["plain"][column], position)
-            for token, count, bits, postings, places in pack(memories)["plain"].rows
-            for document, column, position in zip(
-                *read_places(count, bits, postings, places), strict=True
-            )
-        ]
-        assert sorted(found) == real
-
-
 # Merging
 
 
-def test_a_small_vault_has_no_segments(tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 5)
-    Merger(store.database).run()
+def test_only_a_full_buffer_becomes_segments(fill: Fill) -> None:
+    store = fill(5)
+    merge(store)
     assert numbers(store) == []
     assert len(buffered_keys(store)) == 5
-    store.close()
-
-
-def test_pages_that_a_merge_frees_are_returned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(merging, "KEPT_FREE", 0)
-    store = fill_vault(tmp_path / "vault.db", 300)
-    Merger(store.database).run()
-    join_all(store)
-    assert len(numbers(store)) == 1
-    assert store.database.rows("PRAGMA freelist_count") == [(0,)]
-    assert problems(store) == []
-    store.close()
-
-
-def test_a_full_buffer_becomes_segments_that_say_the_same(tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 20)
-    Merger(store.database).run()
+    save(store, *(memory(f"n{number}") for number in range(15)))
+    merge(store)
     assert len(numbers(store)) >= 1
     assert len(buffered_keys(store)) < 3
-    check_words(store)
-    assert problems(store) == []
-    store.close()
+    check(store)
 
 
-def test_joining_everything_leaves_one_segment(tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 21)
-    Merger(store.database).run()
+@merges_itself
+def test_a_command_that_ends_makes_no_segment_while_the_buffer_stays_large(
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search reads such a buffer row by row, which takes longer than FTS5 alone."""
+    monkeypatch.setattr(buffer, "FIRST", 10)
+    monkeypatch.setattr(merging, "AT_THE_END", 20)
+    store = fill(21)
+    merge(store, briefly=True)
+    assert numbers(store) == []
+    forget(store, "m0")
+    merge(store, briefly=True)
+    assert len(numbers(store)) == 1
+    assert buffered_keys(store) == []
+
+
+def test_joining_everything_leaves_one_segment_and_returns_the_freed_pages(
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "KEPT_FREE", 0)
+    store = fill(300)
+    merge(store)
     forget(store, "m3", "m20")
     join_all(store)
     assert len(numbers(store)) == 1
     assert store.database.rows("SELECT count(*) FROM segments") == [(1,)]
-    check_words(store)
-    store.close()
+    assert store.database.rows("PRAGMA freelist_count") == [(0,)]
+    check(store)
 
 
 @merges_itself
 def test_what_is_changed_while_it_is_merged_stays_in_the_buffer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, other: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process edits, forgets, adds and tags between what a merge reads and writes."""
-    store = fill_vault(tmp_path / "vault.db", 7)
-    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
-    pack_really = pack
+    store = fill(7)
 
-    def slow(memories: list[list[str]]) -> object:
+    def write_meanwhile() -> None:
         change(other, "m1", text="quite another wording")
         change(other, "m2", tags=("fresh",))
         forget(other, "m3")
         save(other, memory("late", text="came meanwhile"))
-        return pack_really(memories)
 
-    monkeypatch.setattr(merging, "pack", slow)
-    Merger(store.database).run(briefly=True)
+    act_during(monkeypatch, "pack", write_meanwhile)
+    merge(store, briefly=True)
     assert len(numbers(store)) == 1
+    check(store, other)
     for vault in (store, other):
-        check_words(vault)
         assert matches(vault, "wording") == ["m1"]
         assert matches(vault, "fresh") == ["m2"]
         assert matches(vault, "meanwhile") == ["late"]
     assert set(buffered_keys(store)) >= {2, 3, 8}
-    assert problems(store) == []
-    store.close()
-    other.close()
 
 
 @merges_itself
 def test_what_is_changed_while_segments_are_joined_is_found_as_it_is_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, other: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = fill_vault(tmp_path / "vault.db", 14)
-    Merger(store.database).run()
-    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
-    joining = join_documents
-
-    def slow(sources: list[object]) -> object:
-        found = joining(sources)  # type: ignore[arg-type]
-        change(other, "m1", text=f"quite another wording {len(sources)}")
-        return found
-
+    store, turns = fill(14), count()
+    merge(store)
     save(store, *(memory(f"n{number}") for number in range(8)))
-    monkeypatch.setattr(merging, "join_documents", slow)
+    edit = partial(change, other, "m1")
+    act_during(
+        monkeypatch, "join_documents", lambda: edit(text=f"quite another wording {next(turns)}")
+    )
     join_all(store)
-    check_words(store)
+    assert next(turns) > 0
+    check(store)
     assert matches(other, "wording") == ["m1"]
-    store.close()
-    other.close()
 
 
 @merges_itself
-def test_a_large_buffer_beside_segments_is_left_to_fts5(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_large_buffer_next_to_segments_is_left_to_fts5(
+    fill: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not read row by row, and only rows that may be among the best are scored."""
     scored: list[int] = []
@@ -270,75 +247,58 @@ def test_a_large_buffer_beside_segments_is_left_to_fts5(
         return pooled_bm25(*asked)
 
     monkeypatch.setattr(keyword, "pooled_bm25", counting)
-    store = fill_vault(tmp_path / "vault.db", 7)
-    Merger(store.database).run()
+    store = fill(7)
+    merge(store)
     save(store, *(memory(f"s{n}", text="anchor " * 9) for n in range(4)))
-    Merger(store.database).run()
+    merge(store)
     save(store, *(memory(f"b{n:03}", text="anchor in a long sentence") for n in range(200)))
     save(store, memory("best", text="anchor " * 20))
     assert len(buffered_keys(store)) == 201
-    found = store.keyword.match(
-        KeywordQuery("stemmed", "anchor", dict.fromkeys(COLUMNS["stemmed"], 1.0), 3, Filter())
-    )
-    assert [one.memory_id for one in found.matches][:2] == ["best", "s0"]
+    assert matches(store, "anchor", limit=3)[:2] == ["best", "s0"]
     assert len(scored) < 10
     names = store.database.rows("SELECT name FROM temp.sqlite_master")
     assert not [name for (name,) in names if "instance" in str(name)]
-    store.close()
 
 
 @merges_itself
-def test_only_one_of_two_processes_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = fill_vault(tmp_path / "vault.db", 7)
-    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
-    pack_really = pack
-    inside: list[int] = []
+def test_only_one_of_two_processes_merges(
+    fill: Fill, other: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, segments = fill(7), list[int]()
 
-    def slow(memories: list[list[str]]) -> object:
-        Merger(other.database).run()  # goes away
-        inside.append(len(other.database.rows("SELECT number FROM segments")))
-        return pack_really(memories)
+    def merge_too() -> None:
+        merge(other)  # returns at once
+        segments.append(len(other.database.rows("SELECT number FROM segments")))
 
-    monkeypatch.setattr(merging, "pack", slow)
-    Merger(store.database).run()
-    assert inside == [1]
-    check_words(store)
-    store.close()
-    other.close()
+    act_during(monkeypatch, "pack", merge_too)
+    merge(store)
+    assert segments == [1]
+    check(store)
 
 
 def test_a_merge_that_reindex_overtakes_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, other: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = fill_vault(tmp_path / "vault.db", 9)
-    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
-    pack_really = pack
+    store = fill(9)
 
-    def slow(memories: list[list[str]]) -> object:
+    def reindex() -> None:
         if not numbers(other):
             other.rebuild()
-        return pack_really(memories)
 
-    monkeypatch.setattr(merging, "pack", slow)
-    Merger(store.database).run()
-    check_words(store)
-    assert problems(store) == []
-    store.close()
-    other.close()
+    act_during(monkeypatch, "pack", reindex)
+    merge(store)
+    check(store)
 
 
-def test_a_reader_sees_one_moment_while_others_merge(tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 20)
-    other = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
-    check_words(other)
+def test_a_reader_sees_one_moment_while_others_merge(fill: Fill, other: SqliteStore) -> None:
+    store = fill(20)
+    check(other)
     with other.database.reading() as connection:
         before = connection.execute("SELECT count(*) FROM segments").get
-        Merger(store.database).run()
+        merge(store)
         assert connection.execute("SELECT count(*) FROM segments").get == before
         check_words(other)
-    check_words(other)
-    store.close()
-    other.close()
+    check(other)
 
 
 def test_which_segments_are_joined() -> None:
@@ -370,8 +330,7 @@ def test_few_segments_stay_and_a_memory_is_written_again_a_few_times() -> None:
 
 
 @merges_itself
-def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "vault.db")
+def test_a_process_that_stays_merges_after_its_saves(store: SqliteStore) -> None:
     chance = random.Random(3)
     for number in range(12):
         save(store, some(f"m{number}", chance))
@@ -379,39 +338,39 @@ def test_a_process_that_stays_merges_beside_its_saves(tmp_path: Path) -> None:
     assert thread is not None
     thread.join()
     assert numbers(store)
-    check_words(store)
-    store.close()
+    check(store)
 
 
 @merges_itself
-def test_a_command_that_fills_the_buffer_merges_when_it_closes_the_vault(tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 8)
+def test_a_command_that_fills_the_buffer_merges_when_it_closes_the_vault(
+    fill: Fill, open_store: OpenStore
+) -> None:
+    store = fill(8)
     assert numbers(store) == []
     store.close()
-    store = SqliteStore(tmp_path / "vault.db")
+    store = open_store()
     assert len(numbers(store)) == 1
-    check_words(store)
-    store.close()
-
-
-# Killed
+    check(store)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is a matter of POSIX")
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
-    tmp_path: Path, *, committed: bool
+    fill: Fill, *, committed: bool
 ) -> None:
-    path = tmp_path / "vault.db"
-    store = fill_vault(path, 12)
-    store.merging.close = lambda: None  # type: ignore[method-assign]
-    store.close()
+    store = fill(12)
+    path = store.database.path
+
+    def close(store: SqliteStore) -> None:
+        store.merging.close = lambda: None  # type: ignore[method-assign]
+        store.close()
 
     def work() -> None:
         store = SqliteStore(path, lifetime=Lifetime.ONCE)
-        Merger(store.database).run()
+        merge(store)
         join_all(store)
 
+    close(store)
     # The larger steps, so that each kill is of another kind of write and the whole is short.
     step = 1
     while run_and_kill(work, Killing(step, committed=committed)):
@@ -419,59 +378,35 @@ def test_a_merge_killed_at_any_point_leaves_a_vault_that_answers_right(
         check_words(store)
         change(store, "m1", text=f"after kill {step}")
         assert matches(store, "kill") == ["m1"]
-        store.merging.close = lambda: None  # type: ignore[method-assign]
-        store.close()
+        close(store)
         step += 3
     store = SqliteStore(path, lifetime=Lifetime.ONCE)
-    check_words(store)
-    assert problems(store) == []
+    check(store)
     assert store.database.rows("SELECT count(*) FROM segments WHERE NOT ready") == [(0,)]
     store.close()
 
 
-# Purged, locked, rebuilt, damaged
-
-
-def test_no_word_of_a_purged_memory_is_left_in_a_segment(tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 6)
-    save(store, memory("gone", title="zanzibarword", text="the hello xyzzyplugh", details="qux"))
-    Merger(store.database).run()
-    join_all(store)
-    with store.writing(CHANGE) as write:
-        write.purge(write.find(["gone"])["gone"])
-    store.scrub()
-    rows = store.database.rows("SELECT token FROM postings WHERE token LIKE 'zanz%'")
-    assert rows == []
-    assert b"xyzzyplugh" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
-    check_words(store)
-    assert problems(store) == []
-    store.close()
-
-
-def test_a_locked_vault_has_segments_too(tmp_path: Path) -> None:
-    path = tmp_path / "vault.db"
-    store = fill_vault(path, 8)
-    Merger(store.database).run()
+def test_a_locked_vault_has_segments_too(fill: Fill, open_store: OpenStore) -> None:
+    store = fill(8)
+    path = store.database.path
+    merge(store)
     store.close()
     change_key(path, None, OLD)
-    store = SqliteStore(path, lifetime=Lifetime.ONCE, keys=key_of)
+    store = open_store(lifetime=Lifetime.ONCE, keys=key_of)
     assert numbers(store)
     change(store, "m2", text="worlds apart")
     save(store, *(memory(f"n{number}", text="newer") for number in range(4)))
-    Merger(store.database).run()
-    check_words(store)
+    merge(store)
+    check(store)
     assert b"newer" not in path.read_bytes()
-    store.close()
 
 
-def test_reindex_makes_segments_of_many_memories(tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 20)
+def test_reindex_makes_segments_of_many_memories(fill: Fill) -> None:
+    store = fill(20)
     store.rebuild()
     assert numbers(store)
     assert buffered_keys(store) == []
-    check_words(store)
-    assert problems(store) == []
-    store.close()
+    check(store)
 
 
 DAMAGE = {
@@ -505,35 +440,32 @@ DAMAGE = {
 
 @merges_itself
 @pytest.mark.parametrize("what", DAMAGE)
-def test_the_doctor_finds_damage_and_reindex_mends_it(what: str, tmp_path: Path) -> None:
-    store = fill_vault(tmp_path / "vault.db", 9)
-    Merger(store.database).run()
+def test_the_doctor_finds_damage_and_reindex_mends_it(what: str, fill: Fill) -> None:
+    store = fill(9)
+    merge(store)
     change(store, "m1", text="edited")
-    assert problems(store) == []
+    check(store)
     with store.database.writing() as connection:
         connection.execute(DAMAGE[what])
-    assert any("stemmed index" in problem for problem in problems(store))
+    assert "stemmed index" in [one.check for one in problems(store)]
     store.rebuild()
-    assert problems(store) == []
-    check_words(store)
-    store.close()
+    check(store)
 
 
 ACTIONS = ("save", "edit", "tag", "forget", "back", "merge", "join")
 
 
 @pytest.mark.parametrize("seed", range(0, 4, one_in(2)))
-def test_any_history_says_what_a_new_index_says(seed: int, tmp_path: Path) -> None:
+def test_any_history_says_what_a_new_index_says(seed: int, open_store: OpenStore) -> None:
     """Two processes save, edit, tag, forget, restore, purge and merge, in any order."""
     chance = random.Random(seed)
-    stores = [SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE) for _ in range(2)]
-    live: list[str] = []
-    forgotten: list[str] = []
+    stores = [open_store(lifetime=Lifetime.ONCE) for _ in range(2)]
+    live, forgotten = list[str](), list[str]()
     for step in range(60):
         store = chance.choice(stores)
         what = chance.choices(ACTIONS, (6, 2, 1, 1, 1, 1, 1))
         if what == ["merge"]:
-            Merger(store.database).run(briefly=chance.random() < 0.5)
+            merge(store, briefly=chance.random() < 0.5)
         elif what == ["join"]:
             join_all(store)
         elif what == ["save"] or not live:
@@ -557,7 +489,4 @@ def test_any_history_says_what_a_new_index_says(seed: int, tmp_path: Path) -> No
                 store.scrub()
         if step % 12 == 0:
             check_words(chance.choice(stores))
-    for store in stores:
-        check_words(store)
-        assert problems(store) == []
-        store.close()
+    check(*stores)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import apsw
+from store_fixtures import OpenStore
 
 from recollect.store.sqlite.migration import APPLICATION_ID, VERSION
 from recollect.store.sqlite.store import SqliteStore
@@ -50,23 +51,22 @@ def test_the_schema_of_a_new_vault_is_the_committed_one(tmp_path: Path) -> None:
     assert found == SNAPSHOT.read_text(encoding="utf-8"), HOW_TO_UPDATE
 
 
-def test_a_new_vault_says_what_it_is(tmp_path: Path) -> None:
+def test_a_new_vault_says_what_it_is(store: SqliteStore) -> None:
     """`file` names it, another program can tell it from any database, and WAL lets many read."""
-    store = SqliteStore(tmp_path / "vault.db")
     connection = store.database.connection()
     assert connection.pragma("application_id") == APPLICATION_ID == int.from_bytes(b"RCLT")
     assert connection.pragma("user_version") == VERSION
     assert connection.pragma("journal_mode") == "wal"
-    store.close()
 
 
-def test_every_connection_is_durable_and_checks_references(tmp_path: Path) -> None:
+def test_every_connection_is_durable_and_checks_references(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
     SqliteStore(tmp_path / "vault.db").close()
-    store = SqliteStore(tmp_path / "vault.db")
+    store = open_store()
     connection = store.database.connection()
     assert connection.pragma("synchronous") == 2
     assert connection.pragma("foreign_keys") == 1
-    store.close()
 
 
 def test_every_vault_has_a_topic_key_of_its_own(tmp_path: Path) -> None:

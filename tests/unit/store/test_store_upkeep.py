@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from store_fixtures import OpenStore, problems
 from suites.stores.helpers import forget, matches, nearest, put, save, state
 from suites.stores.samples import (
     CHANGE,
@@ -27,7 +28,6 @@ from recollect.store.rescue.repair import mend
 from recollect.store.sqlite.checksums import STEP
 from recollect.store.sqlite.fts5_index import MOST_WAITING, TABLES
 from recollect.store.sqlite.store import SqliteStore
-from recollect.store.vault import Finding
 from recollect.types import Filter
 
 CHECKS = [
@@ -36,71 +36,61 @@ CHECKS = [
     "waiting vectors", "topic hashes",
 ]  # fmt: skip
 
+WORD_INDEXES = ("stemmed", "plain", "subwords")
 # What is damaged by hand, and the check that must say so.
 DAMAGE: dict[str, tuple[str, str]] = {
-    **{
-        f"{index}: {what}": (sql.format(index=TABLES[index]), f"{index} index")
-        for index in ("stemmed", "plain", "subwords")
-        for what, sql in {
-            "a memory is missing": "DELETE FROM {index} WHERE rowid = 1",
-            "a memory is left over": "INSERT INTO {index} (rowid, title) VALUES (99, 'x')",
-            "a forgotten memory is in it": (
-                "INSERT INTO {index} (rowid, title, text) SELECT key, title, text FROM memories "
-                "WHERE forgotten_at IS NOT NULL"
-            ),
-            "it holds old words": (
-                "DELETE FROM {index} WHERE rowid = 2; "
-                "INSERT INTO {index} (rowid, title, text) VALUES (2, 'About second', 'old words')"
-            ),
-            "a word stands in another column": (
-                "DELETE FROM {index} WHERE rowid = 3; "
-                "INSERT INTO {index} (rowid, title, text) VALUES (3, 'hoist the sails', 'x')"
-            ),
-            "its structure is broken": (
-                "UPDATE {index}_data SET block = zeroblob(length(block)) WHERE id > 1000"
-            ),
-            "its totals are wrong": "UPDATE {index}_data SET block = x'0909' WHERE id = 1",
-        }.items()
-    },
-    **{
-        f"details: {what}": (sql, "details index")
-        for what, sql in {
-            "a memory is missing": "DELETE FROM details_words WHERE rowid = 1",
-            "a memory is left over": "INSERT INTO details_words (rowid, details) VALUES (99, 'x')",
-            "a memory without details is in it": (
-                "INSERT INTO details_words (rowid, details) VALUES (2, '')"
-            ),
-            "it holds old words": (
-                "DELETE FROM details_words WHERE rowid = 1; "
-                "INSERT INTO details_words (rowid, details) VALUES (1, 'old words')"
-            ),
-            "its structure is broken": (
-                "UPDATE details_words_data SET block = zeroblob(length(block)) WHERE id > 1000"
-            ),
-            "its totals are wrong": "UPDATE details_words_data SET block = x'0909' WHERE id = 1",
-        }.items()
-    },
+    f"{index}: {what}": (sql.format(index=TABLES[index], column=column), f"{index} index")
+    for index, column in (*((name, "title") for name in WORD_INDEXES), ("details", "details"))
+    for what, sql in {
+        "a memory is missing": "DELETE FROM {index} WHERE rowid = 1",
+        "a memory is left over": "INSERT INTO {index} (rowid, {column}) VALUES (99, 'x')",
+        "its structure is broken": (
+            "UPDATE {index}_data SET block = zeroblob(length(block)) WHERE id > 1000"
+        ),
+        "its totals are wrong": "UPDATE {index}_data SET block = x'0909' WHERE id = 1",
+    }.items()
+}
+DAMAGE |= {
+    f"{index}: {what}": (sql.format(index=TABLES[index]), f"{index} index")
+    for index in WORD_INDEXES
+    for what, sql in {
+        "a forgotten memory is in it": (
+            "INSERT INTO {index} (rowid, title, text) SELECT key, title, text FROM memories "
+            "WHERE forgotten_at IS NOT NULL"
+        ),
+        "it holds old words": (
+            "DELETE FROM {index} WHERE rowid = 2; "
+            "INSERT INTO {index} (rowid, title, text) VALUES (2, 'About second', 'old words')"
+        ),
+        "a word stands in another column": (
+            "DELETE FROM {index} WHERE rowid = 3; "
+            "INSERT INTO {index} (rowid, title, text) VALUES (3, 'hoist the sails', 'x')"
+        ),
+    }.items()
+}
+DAMAGE |= {
+    "details: a memory without details is in it": (
+        "INSERT INTO details_words (rowid, details) VALUES (2, '')", "details index"
+    ),
+    "details: it holds old words": (
+        "DELETE FROM details_words WHERE rowid = 1; "
+        "INSERT INTO details_words (rowid, details) VALUES (1, 'old words')", "details index",
+    ),
     "the count is too high": ("UPDATE corpus SET documents = 4", "memory count"),
     "a token is counted too often": (
-        "UPDATE vocabulary SET documents = 9 WHERE token = 'anchor'",
-        "vocabulary",
+        "UPDATE vocabulary SET documents = 9 WHERE token = 'anchor'", "vocabulary"
     ),
     "a token is not counted": ("DELETE FROM vocabulary WHERE token = 'anchor'", "vocabulary"),
     "a token of no memory": ("INSERT INTO vocabulary VALUES ('ghost', 1)", "vocabulary"),
     "a tag has another hash": (
-        "UPDATE tags SET topic = x'00' WHERE name = 'harbor'",
-        "topic hashes",
+        "UPDATE tags SET topic = x'00' WHERE name = 'harbor'", "topic hashes"
     ),
-    "a vector is too short": (
-        "UPDATE vectors SET vector = x'00' WHERE memory = 1",
-        "vectors",
-    ),
+    "a vector is too short": ("UPDATE vectors SET vector = x'00' WHERE memory = 1", "vectors"),
     "a memory waits that has a vector": (
-        "INSERT INTO waiting SELECT model, memory FROM vectors LIMIT 1",
-        "waiting vectors",
+        "INSERT INTO waiting SELECT model, memory FROM vectors LIMIT 1", "waiting vectors"
     ),
     "a memory without a vector does not wait": ("DELETE FROM waiting", "waiting vectors"),
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -120,18 +110,14 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened.close()
 
 
-def problems(store: SqliteStore) -> list[Finding]:
-    return [finding for finding in store.examine() if finding.problem]
-
-
 def test_a_vault_in_order_passes_every_check(store: SqliteStore) -> None:
     assert [(one.check, one.problem) for one in store.examine()] == [
         (check, None) for check in CHECKS
     ]
 
 
-def test_a_new_vault_and_one_with_nothing_left_pass(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "new.db")
+def test_a_new_vault_and_one_with_nothing_left_pass(open_store: OpenStore, tmp_path: Path) -> None:
+    store = open_store(tmp_path / "new.db")
     assert problems(store) == []
     save(store, memory("only", tags=("harbor",)))
     put(store, MODEL, {"only": axis(0)})
@@ -139,7 +125,6 @@ def test_a_new_vault_and_one_with_nothing_left_pass(tmp_path: Path) -> None:
     assert problems(store) == []
     store.rebuild()
     assert problems(store) == []
-    store.close()
 
 
 @pytest.mark.own_segments
@@ -173,20 +158,19 @@ def test_a_quick_check_finds_what_sums_and_a_sample_show(store: SqliteStore, dam
     assert check in [finding.check for finding in store.glance() if finding.problem]
 
 
-def test_a_quick_check_of_an_empty_vault_finds_nothing(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "new.db")
+def test_a_quick_check_of_an_empty_vault_finds_nothing(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    store = open_store(tmp_path / "new.db")
     assert not any(finding.problem for finding in store.glance())
-    store.close()
 
 
-def test_a_check_tells_how_many_memories_it_has_been_through(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "vault.db")
+def test_a_check_tells_how_many_memories_it_has_been_through(store: SqliteStore) -> None:
     save(store, *(memory(f"m{number}") for number in range(2 * STEP)))
     told: list[int] = []
     store.examine(told.append)
     assert sum(told) == 2 * STEP
     assert len(told) > 1
-    store.close()
 
 
 def test_a_damaged_vector_goes_and_its_memory_waits_for_a_new_one(store: SqliteStore) -> None:
@@ -279,9 +263,11 @@ def test_a_row_that_points_at_nothing_is_named_and_goes(store: SqliteStore) -> N
     assert state(store) == before
 
 
-def test_a_broken_page_is_named_and_the_other_checks_still_run(tmp_path: Path) -> None:
+def test_a_broken_page_is_named_and_the_other_checks_still_run(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
     path = tmp_path / "vault.db"
-    store = SqliteStore(path)
+    store = open_store(path)
     save(store, *(memory(f"m{number}", text="anchor") for number in range(50)))
     connection = store.database.connection()
     page = connection.execute(
@@ -294,12 +280,11 @@ def test_a_broken_page_is_named_and_the_other_checks_still_run(tmp_path: Path) -
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xff" * 64)
-    store = SqliteStore(path)
+    store = open_store(path)
     found = {one.check: one for one in store.examine()}
     assert list(found) == CHECKS
     assert found["file"].problem
     assert found["stemmed index"].problem is None
-    store.close()
 
 
 def test_an_idle_vault_is_examined_as_others_left_it(store: SqliteStore) -> None:
@@ -336,9 +321,11 @@ def test_a_write_of_many_memories_indexes_the_parts_of_all(store: SqliteStore) -
     assert problems(store) == []
 
 
-def test_the_doctor_looks_at_one_moment_while_others_write(store: SqliteStore) -> None:
+def test_the_doctor_looks_at_one_moment_while_others_write(
+    open_store: OpenStore, store: SqliteStore
+) -> None:
     """A check reads several tables; a save between two reads must not look like damage."""
-    other = SqliteStore(store.database.path)
+    other = open_store(store.database.path)
     connection = store.database.connection()
     saves = 0
 
@@ -354,4 +341,3 @@ def test_the_doctor_looks_at_one_moment_while_others_write(store: SqliteStore) -
     connection.exec_trace = None
     assert saves > 9
     assert not any(finding.problem for finding in found)
-    other.close()

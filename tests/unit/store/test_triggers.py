@@ -12,6 +12,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from store_fixtures import problems
 from suites.stores.helpers import forget, save
 from suites.stores.samples import NOON, full_memory, memory
 
@@ -136,15 +137,39 @@ def test_an_updated_column_is_indexed_anew(connection: apsw.Connection, column: 
     )
 
 
-def test_columns_that_are_not_indexed_may_change(connection: apsw.Connection) -> None:
-    connection.execute("UPDATE memories SET details = 'lighthouse', tier = 'file', domain = 'x'")
-    assert finds(connection, "lighthouse") == set()
-    check(connection)
+WRITES: dict[str, tuple[str, str, set[str], set[str]]] = {
+    "columns that are not indexed may change": (
+        "UPDATE memories SET details = 'lighthouse', tier = 'file', domain = 'x'",
+        "lighthouse", set(), set(),
+    ),
+    "a deleted memory is in no index": (
+        "DELETE FROM memories WHERE id = 'second'", "anchor", set(), set(),
+    ),
+    "an added tag is indexed, but not of a forgotten memory": (
+        "INSERT INTO tags (key, name, topic) VALUES (99, 'lighthouse keeper', x'00');"
+        "INSERT INTO memory_tags SELECT key, 99, 9 FROM memories WHERE id IN ('second', 'fourth')",
+        "keeper", {"second"}, {"second"},
+    ),
+    "a removed tag is indexed no more": (  # it is the project of the first as well
+        "DELETE FROM memory_tags WHERE tag IN (SELECT key FROM tags WHERE name = 'harbor')",
+        "harbor", {"first"}, set(),
+    ),
+    "a renamed tag is found by its new name": (
+        "UPDATE tags SET name = 'Lighthouse Bay' WHERE name = 'harbor'",
+        "lighthouse", {"second", "third"}, {"second", "third"},
+    ),
+    "a renamed tag is not found by its old name": (
+        "UPDATE tags SET name = 'Lighthouse Bay' WHERE name = 'harbor'",
+        "tags : harbor", set(), set(),
+    ),
+}  # fmt: skip
 
 
-def test_a_deleted_memory_is_in_no_index(connection: apsw.Connection) -> None:
-    connection.execute("DELETE FROM memories WHERE id = 'second'")
-    assert finds(connection, "anchor") == finds(connection, "anchor", "plain") == set()
+@pytest.mark.parametrize("what", WRITES)
+def test_indexes_follow_plain_sql(connection: apsw.Connection, what: str) -> None:
+    sql, word, stemmed, plain = WRITES[what]
+    connection.execute(sql)
+    assert (finds(connection, word), finds(connection, word, "plain")) == (stemmed, plain)
     check(connection)
 
 
@@ -152,34 +177,6 @@ def test_a_deleted_memory_that_was_forgotten_changes_nothing(connection: apsw.Co
     before = places(connection, "stemmed")
     connection.execute("DELETE FROM memories WHERE id = 'fourth'")
     assert places(connection, "stemmed") == before
-    check(connection)
-
-
-def test_an_added_tag_is_indexed(connection: apsw.Connection) -> None:
-    connection.execute("INSERT INTO tags (name, topic) VALUES ('lighthouse keeper', x'00')")
-    connection.execute(
-        "INSERT INTO memory_tags SELECT m.key, t.key, 9 FROM memories m, tags t "
-        "WHERE m.id IN ('second', 'fourth') AND t.name = 'lighthouse keeper'"
-    )
-    assert finds(connection, "keeper") == finds(connection, "keeper", "plain") == {"second"}
-    check(connection)
-
-
-def test_a_removed_tag_is_indexed_no_more(connection: apsw.Connection) -> None:
-    assert finds(connection, "harbor") == {"first", "second", "third"}, "first: its project"
-    connection.execute(
-        "DELETE FROM memory_tags WHERE tag IN (SELECT key FROM tags WHERE name = 'harbor')"
-    )
-    assert finds(connection, "harbor") == {"first"}
-    assert finds(connection, "harbor", "plain") == set()
-    check(connection)
-
-
-def test_a_renamed_tag_is_found_by_its_new_name_alone(connection: apsw.Connection) -> None:
-    connection.execute("UPDATE tags SET name = 'Lighthouse Bay' WHERE name = 'harbor'")
-    for index in OF_WORDS:
-        assert finds(connection, "lighthouse", index) == {"second", "third"}
-        assert finds(connection, "tags : harbor", index) == set()
     check(connection)
 
 
@@ -248,9 +245,10 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_parts_of_a_memory_that_plain_sql_changes_go(tmp_path: Path, what: str) -> None:
+def test_parts_of_a_memory_that_plain_sql_changes_go(
+    store: SqliteStore, tmp_path: Path, what: str
+) -> None:
     """Without the store's writes, parts may be missing until a repair, but never out of date."""
-    store = SqliteStore(tmp_path / "vault.db")
     save(store, memory("named", text="FileSync", tags=("deepSea",)), memory("b", text="FileSync"))
     connection = apsw.Connection(str(tmp_path / "vault.db"))
     connection.execute("PRAGMA foreign_keys = ON")
@@ -259,5 +257,4 @@ def test_parts_of_a_memory_that_plain_sql_changes_go(tmp_path: Path, what: str) 
     assert finds(connection, "filesync OR deepsea", "parts") == {"b"}
     connection.close()
     mend(store, NOON)
-    assert [finding for finding in store.examine() if finding.problem] == []
-    store.close()
+    assert problems(store) == []

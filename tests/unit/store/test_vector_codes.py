@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from store_fixtures import OpenStore
 from suites.stores.helpers import forget, nearest, put, save
 from suites.stores.samples import CHANGE, EVERYTHING, memory
 
@@ -240,7 +241,9 @@ def test_the_doctor_finds_wrong_codes_and_reindex_makes_them_again(
     vault.check(vault.stores[0], vault.open())
 
 
-def test_codes_of_a_locked_vault_are_encrypted_and_work(tmp_path: Path) -> None:
+def test_codes_of_a_locked_vault_are_encrypted_and_work(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
     plain = Vault(tmp_path / "vault.db")
     plain.add(150)
     [(code,), *_] = plain.stores[0].database.rows("SELECT code FROM vector_codes")
@@ -249,12 +252,11 @@ def test_codes_of_a_locked_vault_are_encrypted_and_work(tmp_path: Path) -> None:
     assert code in (tmp_path / "vault.db").read_bytes()
     change_key(tmp_path / "vault.db", None, Sealed(KEY, new_header(1)))
     assert code not in (tmp_path / "vault.db").read_bytes()
-    store = SqliteStore(tmp_path / "vault.db", keys=lambda path, header: KEY)
+    store = open_store(keys=lambda path, header: KEY)
     plain.stores = [store]
     plain.add(90)
     plain.check()
     assert plain.codes() == 240
-    store.close()
 
 
 def test_a_model_that_is_removed_takes_its_codes_along(vault: Vault) -> None:
