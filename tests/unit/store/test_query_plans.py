@@ -10,10 +10,9 @@ from pathlib import Path
 
 import apsw
 import pytest
-from suites.stores.helpers import put, save, weights
+from suites.stores.helpers import match, put, save
 from suites.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, axis, memory
 
-from recollect.store.base import KeywordQuery
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Place
 
@@ -29,24 +28,12 @@ WITHOUT = Filter(without_kinds=("session",))
 WORDS = '"anchor" OR "chain"'
 
 HOT: dict[str, Ask] = {
-    "keyword match": lambda s: s.keyword.match(
-        KeywordQuery("stemmed", WORDS, weights(), 5, EVERYTHING)
-    ),
-    "keyword match in a project": lambda s: s.keyword.match(
-        KeywordQuery("plain", WORDS, weights(), 5, HARBOR)
-    ),
-    "keyword match without kinds": lambda s: s.keyword.match(
-        KeywordQuery("plain", WORDS, weights(), 5, WITHOUT)
-    ),
-    "keyword match of a kind": lambda s: s.keyword.match(
-        KeywordQuery("stemmed", WORDS, weights(), 5, Filter(kind="fact"))
-    ),
-    "keyword match with a tag": lambda s: s.keyword.match(
-        KeywordQuery("stemmed", WORDS, weights(), 5, Filter(tags=("deep",)))
-    ),
-    "subwords match": lambda s: s.keyword.match(
-        KeywordQuery("subwords", WORDS, weights(), 5, EVERYTHING)
-    ),
+    "keyword match": lambda s: match(s, WORDS, limit=5),
+    "keyword match in a project": lambda s: match(s, WORDS, "plain", limit=5, filter=HARBOR),
+    "keyword match without kinds": lambda s: match(s, WORDS, "plain", limit=5, filter=WITHOUT),
+    "keyword match of a kind": lambda s: match(s, WORDS, limit=5, filter=Filter(kind="fact")),
+    "keyword match with a tag": lambda s: match(s, WORDS, limit=5, filter=Filter(tags=("deep",))),
+    "subwords match": lambda s: match(s, WORDS, "subwords", limit=5),
     "find by ids": lambda s: s.memories.get(["m1", "m2"]),
     "browse": lambda s: s.memories.browse(EVERYTHING, 5),
     "browse the next page": lambda s: s.memories.browse(

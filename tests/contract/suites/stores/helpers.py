@@ -10,7 +10,15 @@ import msgspec
 
 from recollect.errors import DimensionMismatch
 from recollect.query.terms import keywords, semantic_text
-from recollect.store.base import COLUMNS, Coverage, KeywordIndexName, KeywordQuery, Store, Stored
+from recollect.store.base import (
+    COLUMNS,
+    Coverage,
+    KeywordIndexName,
+    KeywordQuery,
+    Match,
+    Store,
+    Stored,
+)
 from recollect.types import Filter, Memory, Place, place_of
 from suites.stores.samples import CHANGE, DAY, EVERYTHING, MODEL, NOON, PLENTY, memory
 
@@ -64,8 +72,18 @@ def ids(memories: Iterable[Memory]) -> list[str]:
     return [one.id for one in memories]
 
 
-def weights(columns: Iterable[str] = COLUMNS["stemmed"]) -> dict[str, float]:
-    return dict.fromkeys(columns, 1.0)
+def match(
+    store: Store,
+    expression: str,
+    index: KeywordIndexName = "stemmed",
+    *,
+    weights: Mapping[str, float] | None = None,
+    limit: int = 50,
+    filter: Filter = EVERYTHING,
+) -> list[Match]:
+    """Return what an expression finds, with the same weight for every column by default."""
+    weights = dict.fromkeys(COLUMNS[index], 1.0) if weights is None else weights
+    return store.keyword.match(KeywordQuery(index, expression, weights, limit, filter)).matches
 
 
 def matches(
@@ -74,16 +92,12 @@ def matches(
     index: KeywordIndexName = "stemmed",
     *,
     limit: int = 50,
-    columns: Iterable[str] | None = None,
+    weights: Mapping[str, float] | None = None,
     filter: Filter = EVERYTHING,
 ) -> list[str]:
-    asked = weights(COLUMNS[index] if columns is None else columns)
-    return [
-        one.memory_id
-        for one in store.keyword.match(
-            KeywordQuery(index, f'"{word}"', asked, limit, filter)
-        ).matches
-    ]
+    """Return the ids of the memories that have the word."""
+    found = match(store, f'"{word}"', index, weights=weights, limit=limit, filter=filter)
+    return [one.memory_id for one in found]
 
 
 def nearest(

@@ -11,10 +11,10 @@ from suites.stores.helpers import (
     WORD_INDEXES,
     Contract,
     forget,
+    match,
     matches,
     purge_everything,
     save,
-    weights,
 )
 from suites.stores.samples import (
     CHANGE,
@@ -55,9 +55,7 @@ class KeywordContract(Contract):
         for index in WORD_INDEXES:
             for best, worst in (("title", "text"), ("text", "title")):
                 weights = {best: 10.0, worst: 1.0}
-                found = store.keyword.match(
-                    KeywordQuery(index, '"anchor"', weights, 2, EVERYTHING)
-                ).matches
+                found = match(store, '"anchor"', index, weights=weights, limit=2)
                 assert [one.memory_id for one in found] == [f"in-{best}", f"in-{worst}"]
                 assert found[0].score > found[1].score > 0, "Larger must be better."
 
@@ -66,7 +64,8 @@ class KeywordContract(Contract):
         every = random_memories(120)
         halves = every[:30], every[30:]
         for expression in ('"w1" OR "w2" OR "w30"', '{title} : ("w1" OR "w2")', '"w1 w2"'):
-            query = KeywordQuery("stemmed", expression, weights(), 10, EVERYTHING)
+            weights = dict.fromkeys(COLUMNS["stemmed"], 1.0)
+            query = KeywordQuery("stemmed", expression, weights, 10, EVERYTHING)
             save(store, *every)
             expected = store.keyword.match(query).matches
             common = store.keyword.statistics("stemmed", expression)
@@ -89,16 +88,11 @@ class KeywordContract(Contract):
     def test_a_lower_limit_gives_the_start_of_the_same_answer(self) -> None:
         store = self.store()
         save(store, *random_memories(120))
-        whole = store.keyword.match(
-            KeywordQuery("stemmed", '"w1" OR "w2"', weights(), PLENTY, EVERYTHING)
-        )
-        assert 20 < len(whole.matches) < 120
-        assert whole.matches == sorted(whole.matches, key=lambda one: (-one.score, one.memory_id))
-        for limit in range(len(whole.matches) + 2):
-            part = store.keyword.match(
-                KeywordQuery("stemmed", '"w1" OR "w2"', weights(), limit, EVERYTHING)
-            )
-            assert part.matches == whole.matches[:limit]
+        whole = match(store, '"w1" OR "w2"', limit=PLENTY)
+        assert 20 < len(whole) < 120
+        assert whole == sorted(whole, key=lambda one: (-one.score, one.memory_id))
+        for limit in range(len(whole) + 2):
+            assert match(store, '"w1" OR "w2"', limit=limit) == whole[:limit]
 
     def test_equal_scores_are_cut_by_id(self) -> None:
         store = self.store()
@@ -107,7 +101,8 @@ class KeywordContract(Contract):
         save(store, *(memory(id, title="anchor", text="x") for id in shuffle(ids)))
         for index in WORD_INDEXES:
             for limit in (1, 2, 7, 30, 31):
-                found = matches(store, "anchor", index, limit=limit, columns=("title", "text"))
+                weights = {"title": 1.0, "text": 1.0}
+                found = matches(store, "anchor", index, limit=limit, weights=weights)
                 assert found == ["better", *ids][:limit]
 
     def test_keyword_filters_hold_before_the_limit(self) -> None:
@@ -124,15 +119,7 @@ class KeywordContract(Contract):
     def test_an_empty_expression_or_limit_matches_nothing(self) -> None:
         store = self.store()
         save(store, memory("a", text="anchor"))
-        assert (
-            store.keyword.match(KeywordQuery("stemmed", "", weights(), 5, EVERYTHING)).matches == []
-        )
-        assert (
-            store.keyword.match(
-                KeywordQuery("stemmed", '"anchor"', weights(), 0, EVERYTHING)
-            ).matches
-            == []
-        )
+        assert match(store, "") == match(store, '"anchor"', limit=0) == []
 
     def test_changed_words_are_found_and_the_old_ones_are_not(self) -> None:
         store = self.store()

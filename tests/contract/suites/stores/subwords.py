@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.query.subwords import subwords_query
-from recollect.store.base import COLUMNS, KeywordQuery, Store
+from recollect.store.base import COLUMNS, Store
 from recollect.types import Filter
 from suites.stores.helpers import (
     Contract,
     change,
     forget,
+    match,
     purge_everything,
     save,
-    weights,
 )
 from suites.stores.samples import CHANGE, EVERYTHING, FILTERS, NOON, memory
 
@@ -45,14 +45,8 @@ TRAPS: Mapping[str, tuple[str, ...]] = {
 
 
 def found(store: Store, query: str, limit: int = 50, filter: Filter = EVERYTHING) -> list[str]:
-    asked = subwords_query(query)
-    columns = weights(COLUMNS["subwords"])
-    return [
-        one.memory_id
-        for one in store.keyword.match(
-            KeywordQuery("subwords", asked, columns, limit, filter)
-        ).matches
-    ]
+    matches = match(store, subwords_query(query), "subwords", limit=limit, filter=filter)
+    return [one.memory_id for one in matches]
 
 
 class SubwordsContract(Contract):
@@ -74,21 +68,17 @@ class SubwordsContract(Contract):
             save(store, stored)
             column = name if name in COLUMNS["subwords"] else "other"
             asked = f"{column} : {subwords_query(word)}"
-            match = store.keyword.match(
-                KeywordQuery("subwords", asked, {column: 1.0}, 9, EVERYTHING)
-            )
-            assert [one.memory_id for one in match.matches] == [stored.id], name
+            matches = match(store, asked, "subwords", weights={column: 1.0})
+            assert [one.memory_id for one in matches] == [stored.id], name
 
     def test_weights_of_title_and_text_decide(self) -> None:
         store = self.store()
         save(store, memory("in-text", title="x", text="FileSync"))
         save(store, memory("in-title", title="FileSync", text="x"))
         for best, worst in (("title", "text"), ("text", "title")):
-            asked = {best: 10.0, worst: 1.0}
-            match = store.keyword.match(
-                KeywordQuery("subwords", subwords_query("FileSync"), asked, 9, EVERYTHING)
-            )
-            assert [one.memory_id for one in match.matches] == [f"in-{best}", f"in-{worst}"]
+            weights = {best: 10.0, worst: 1.0}
+            matches = match(store, subwords_query("FileSync"), "subwords", weights=weights)
+            assert [one.memory_id for one in matches] == [f"in-{best}", f"in-{worst}"]
 
     def test_subwords_follow_every_write(self) -> None:
         store = self.store()
