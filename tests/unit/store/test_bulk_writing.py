@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from locked_work import OLD, key_of
 from store_fixtures import OpenStore, problems
-from suites.stores.helpers import matches
+from suites.stores.helpers import matches, purge
 from suites.stores.samples import CHANGE, NOON, memory
 from words_in_vault import check_words, small_segments
 
@@ -223,8 +223,7 @@ def test_the_key_of_a_purged_memory_is_not_given_again(store: SqliteStore) -> No
     """The log of changes still names it, and a segment does not speak for what is named there."""
     first, second = some(8), some(8, seed=2)
     add(store, first)
-    with store.writing(CHANGE) as write:
-        write.purge(write.find([first[-1].id])[first[-1].id])
+    purge(store, first[-1].id)
     add(store, second)
     assert store.memories.find([second[0].id])[second[0].id].key == len(first) + 1
     check(store, {one.id for one in [*first[:-1], *second]})

@@ -15,7 +15,7 @@ import apsw
 import pytest
 from killed_work import Killing, run_and_kill
 from store_fixtures import OpenStore, problems
-from suites.stores.helpers import change, matches, save
+from suites.stores.helpers import change, matches, purge, save
 from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
@@ -75,8 +75,7 @@ def test_what_a_reader_keeps_in_the_log_is_removed_by_the_next_command(
     save(store, memory("gone", title="zanzibarword"))
     with closing(apsw.Connection(str(path))) as reader:
         reader.execute("BEGIN").execute("SELECT count(*) FROM memories").fetchall()
-        with store.writing(CHANGE) as write:
-            write.purge(write.find(["gone"])["gone"])
+        purge(store, "gone")
         with without_waiting():
             scrub(store.database)
         assert b"zanzibar" in on_disk(tmp_path)
@@ -196,12 +195,6 @@ def import_memories(store: SqliteStore, memories: Sequence[Memory]) -> None:
         for one in memories:
             write.add(one)
         write.index_added(ready)
-
-
-def purge(store: SqliteStore, id: str) -> None:
-    with store.writing(CHANGE) as write:
-        for before in write.find([id]).values():
-            write.purge(before)
 
 
 def check_vault(path: Path, gone: Iterable[str]) -> None:

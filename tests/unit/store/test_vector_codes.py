@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from store_fixtures import OpenStore
-from suites.stores.helpers import forget, nearest, put, save
-from suites.stores.samples import CHANGE, EVERYTHING, memory
+from suites.stores.helpers import forget, nearest, purge, put, save
+from suites.stores.samples import EVERYTHING, memory
 
 from recollect.lifetime import Lifetime
 from recollect.store import vector_codes
@@ -172,8 +172,7 @@ def test_no_code_of_a_purged_memory_is_left(vault: Vault) -> None:
     [(seq,)] = store.database.rows(
         "SELECT seq FROM vectors JOIN memories m ON m.key = memory WHERE m.id = ?", gone
     )
-    with store.writing(CHANGE) as write:
-        write.purge(write.find([gone])[gone])
+    purge(store, gone)
     del vault.vectors[gone]
     store.scrub()
     codes = store.database.rows("SELECT vector, code FROM vector_codes")

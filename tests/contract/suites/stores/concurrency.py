@@ -14,6 +14,7 @@ from suites.stores.helpers import (
     matches,
     nearest,
     put,
+    restore,
     save,
     state,
 )
@@ -55,8 +56,7 @@ class ConcurrencyContract(Contract):
         assert other.vectors.similarities(MODEL, axis(0), ["a"]) == {"a": 0.0}
         forget(store, "b")
         assert nearest(other, axis(2)) == ["a"]
-        with store.writing(CHANGE) as write:
-            write.restore(write.find(["b"])["b"])
+        restore(store, "b")
         put(store, MODEL, {"b": axis(3)})
         assert nearest(other, axis(3)) == ["b", "a"]
         put(store, OTHER, {"a": axis(3)})

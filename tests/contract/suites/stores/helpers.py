@@ -54,11 +54,24 @@ def forget(store: Store, *ids: str) -> None:
             write.forget(before, NOON + DAY)
 
 
-def purge_everything(store: Store) -> None:
-    live = ids(store.memories.browse(EVERYTHING, PLENTY))
+def restore(store: Store, *ids: str) -> None:
     with store.writing(CHANGE) as write:
-        for before in write.find(live).values():
+        for before in write.find(ids).values():
+            write.restore(before)
+
+
+def purge(store: Store, *ids: str) -> None:
+    with store.writing(CHANGE) as write:
+        for before in write.find(ids).values():
             write.purge(before)
+
+
+def purge_everything(store: Store) -> None:
+    purge(store, *store.memories.ids(forgotten=True))
+
+
+def keys_of(store: Store, *ids: str) -> list[int]:
+    return [store.memories.find([id])[id].key for id in ids]
 
 
 def put(store: Store, identity: str, vectors: Mapping[str, Vector]) -> None:

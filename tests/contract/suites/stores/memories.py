@@ -8,7 +8,7 @@ import pytest
 
 from recollect.store.base import AGES, Dates, Facets, Store
 from recollect.store.feedback import FeedbackEvent, FeedbackState, Verdict
-from recollect.types import Filter, Memory, Place
+from recollect.types import Filter, Place, place_of
 from suites.stores.helpers import (
     Contract,
     forget,
@@ -63,7 +63,6 @@ class MemoriesContract(Contract):
         made = browsing_memories()
         for number, last in enumerate(made):
             save(store, *made)
-            behind = _place(last)
             with store.writing(CHANGE) as write:
                 stored = write.find([last.id])[last.id]
                 if number % 3 == 0:
@@ -72,8 +71,7 @@ class MemoriesContract(Contract):
                     write.purge(stored)
                 else:
                     write.replace(stored, memory(last.id, tier="core", updated_at=NOON + DAY))
-            assert store.memories.browse(EVERYTHING, PLENTY, behind) == made[number + 1 :]
-            _purge_forgotten(store, last.id)
+            assert store.memories.browse(EVERYTHING, PLENTY, place_of(last)) == made[number + 1 :]
             purge_everything(store)
 
     def test_a_place_needs_no_memory(self) -> None:
@@ -185,7 +183,6 @@ class MemoriesContract(Contract):
             assert _facets(store, filter).kind == {kind: 3}, filter
             assert store.memories.dates(filter) == Dates({NOON.date(): 3}, {}), filter
             assert "gone" not in _facets(store, EVERYTHING).source
-            _purge_forgotten(store, "inside-8")
             purge_everything(store)
 
     def test_among_no_ids_nothing_is_counted(self) -> None:
@@ -304,16 +301,6 @@ class MemoriesContract(Contract):
             with store.writing(CHANGE) as write:
                 assert write.complete_feedback(events) == added
             assert store.feedback.list_all() == [event, others[0], event, others[1]]
-
-
-def _place(one: Memory) -> Place:
-    return Place(one.tier, one.updated_at, one.id)
-
-
-def _purge_forgotten(store: Store, id: str) -> None:
-    with store.writing(CHANGE) as write:
-        for before in write.find([id]).values():
-            write.purge(before)
 
 
 def _facets(store: Store, filter: Filter) -> Facets:

@@ -11,7 +11,9 @@ from suites.stores.helpers import (
     ids,
     matches,
     nearest,
+    purge,
     put,
+    restore,
     save,
     state,
 )
@@ -150,8 +152,7 @@ class TransactionContract(Contract):
         before = state(store)
         forget(store, "a")
         assert state(store) != before
-        with store.writing(CHANGE) as write:
-            write.restore(write.find(["a"])["a"])
+        restore(store, "a")
         assert state(store) == before
 
     def test_purge_removes_a_memory_and_frees_its_id(self) -> None:
@@ -168,8 +169,7 @@ class TransactionContract(Contract):
             assert nearest(store, axis(0)) == []
             save(store, memory("a", text="anchor"))
             assert (matches(store, "anchor"), matches(store, "lighthouse")) == (["a"], [])
-            with store.writing(CHANGE) as write:
-                write.purge(write.find(["a"])["a"])
+            purge(store, "a")
 
 
 class OnPurpose(Exception):

@@ -11,6 +11,7 @@ from suites.stores.helpers import (
     Contract,
     change,
     forget,
+    keys_of,
     nearest,
     purge_everything,
     put,
@@ -18,7 +19,6 @@ from suites.stores.helpers import (
     save,
 )
 from suites.stores.samples import (
-    CHANGE,
     CLOSE,
     EVERYTHING,
     FILTERS,
@@ -228,8 +228,7 @@ class VectorContract(Contract):
         store = self.store()
         save(store, memory("a"), memory("b"), memory("c"))
         put(store, MODEL, {"b": axis(1), "c": axis(3)})
-        with store.writing(CHANGE) as write:
-            key = write.find(["a"])["a"].key
+        [key] = keys_of(store, "a")
         spans = [Span(0, 10), Span(8, 20), Span(18, 30)]
         rows = [(key, axis(place)) for place in range(3)]
         store.vectors.put(MODEL, WIDTH, rows, spans=spans)
@@ -247,8 +246,7 @@ class VectorContract(Contract):
         store = self.store()
         save(store, memory("a"), memory("b"), memory("c"))
         put(store, MODEL, {"c": axis(3)})
-        with store.writing(CHANGE) as write:
-            keys = [write.find(["a", "b"])[id].key for id in "ab"]
+        keys = keys_of(store, "a", "b")
         spans = [Span(0, 10), Span(8, 20), Span(0, 0)]
         rows = [(keys[0], axis(0)), (keys[0], axis(1)), (keys[1], axis(2))]
         store.vectors.put(MODEL, WIDTH, rows, spans=spans, tokens=[b"first", b"second"])
@@ -270,8 +268,7 @@ class VectorContract(Contract):
     def test_what_is_embedded_is_listed_with_whether_its_tokens_are_intact(self) -> None:
         store = self.store()
         save(store, memory("a", title="A"), memory("b"), memory("c"), memory("d"))
-        with store.writing(CHANGE) as write:
-            keys = [write.find(["a", "b", "c"])[id].key for id in "abc"]
+        keys = keys_of(store, "a", "b", "c")
         rows = [(key, axis(0)) for key in keys]
         store.vectors.put(MODEL, WIDTH, rows, tokens=[with_checksum(b"ok"), b"damaged"])
         listed = store.vectors.list_embedded(MODEL, 0, 10)

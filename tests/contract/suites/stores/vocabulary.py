@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from suites.stores.helpers import Contract, check_vocabulary, forget, save
+from suites.stores.helpers import Contract, check_vocabulary, forget, purge, restore, save
 from suites.stores.samples import CHANGE, NOON, memory, random_memories
 
 
@@ -22,13 +22,9 @@ class VocabularyContract(Contract):
         check_vocabulary(store)
         forget(store, *list(stored)[10:30])
         check_vocabulary(store)
-        with store.writing(CHANGE) as write:
-            for before in write.find(list(stored)[10:20]).values():
-                write.restore(before)
+        restore(store, *list(stored)[10:20])
         check_vocabulary(store)
-        with store.writing(CHANGE) as write:
-            for before in write.find(list(stored)[15:25]).values():
-                write.purge(before)
+        purge(store, *list(stored)[15:25])
         check_vocabulary(store)
         assert store.vocabulary.documents() == 60 - 10 - 5
 
