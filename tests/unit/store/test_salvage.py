@@ -39,6 +39,7 @@ from recollect.vaults.keys import sealed_with
 
 ALL = {one.id: one for one in memories()}
 LIVE = [id for id in ALL if id != FORGOTTEN]
+SOUND = {id: ALL[id] for id in LIVE}
 PASSPHRASE = "a long enough passphrase"
 
 
@@ -57,6 +58,10 @@ def vault(made: Path, tmp_path: Path) -> Path:
 def open_vault(vault: Path, *, damaged: bool = False) -> Recollect:
     key = None if header_at(vault) is None else PASSPHRASE
     return Recollect(vault, home=vault.parent, settings=OFF, passphrase=key, damaged=damaged)
+
+
+def wrong_checks(engine: Recollect) -> dict[str, str | None]:
+    return {one.check: one.problem for one in engine.doctor() if one.problem}
 
 
 def read_salvage(vault: Path) -> tuple[dict[str, Memory], list[str]]:
@@ -90,7 +95,7 @@ def repair_vault(vault: Path) -> tuple[dict[str, Memory], list[str]]:
 def test_whatever_is_derived_is_mended_without_loss(vault: Path, owner: str) -> None:
     overwrite(vault, leaf(vault, owner))
     found, notes = repair_vault(vault)
-    assert found == {id: ALL[id] for id in LIVE}
+    assert found == SOUND
     assert [note for note in notes if "memor" in note and "kept" not in note] == []
 
 
@@ -99,7 +104,7 @@ def test_reindex_mends_it_too(vault: Path, owner: str) -> None:
     overwrite(vault, leaf(vault, owner))
     with open_vault(vault, damaged=True) as engine:
         engine.reindex()
-        assert [finding for finding in engine.doctor() if finding.problem] == []
+        assert wrong_checks(engine) == {}
         assert {one.id for one in engine.export()} == set(LIVE)
         engine.save(title="Saved after the repair")
 
@@ -142,14 +147,14 @@ def test_a_page_that_leads_to_others_costs_nothing(vault: Path) -> None:
         overwrite(vault, pages[0])
         found, notes = repair_vault(vault)
         assert found.keys() >= set(LIVE)
-        assert {id: found[id] for id in LIVE} == {id: ALL[id] for id in LIVE}
+        assert {id: found[id] for id in LIVE} == SOUND
         assert "kept" in notes[-1]
 
 
 def test_damaged_tags_are_read_from_their_index_in_the_right_order(vault: Path) -> None:
     overwrite(vault, leaf(vault, "memory_tags"))
-    assert read_salvage(vault) == ({id: ALL[id] for id in LIVE}, [])
-    assert repair_vault(vault)[0] == {id: ALL[id] for id in LIVE}
+    assert read_salvage(vault) == (SOUND, [])
+    assert repair_vault(vault)[0] == SOUND
 
 
 def test_tags_that_cannot_be_read_at_all_are_named_and_cost_no_memory(vault: Path) -> None:
@@ -175,7 +180,7 @@ def test_the_damaged_file_is_kept_and_only_its_owner_reads_it(vault: Path) -> No
 def test_saving_is_refused_once_the_damage_is_known(vault: Path) -> None:
     overwrite(vault, leaf(vault, "memories_project"))
     with open_vault(vault) as engine:
-        assert [one.check for one in engine.doctor() if one.problem] == ["file"]
+        assert [*wrong_checks(engine)] == ["file"]
     with open_vault(vault) as other:
         for write in (
             lambda: other.save(title="x"),
@@ -244,18 +249,17 @@ def test_the_doctor_names_a_row_of_nulls_and_repairs_the_vault(vault: Path) -> N
     page = leaf(vault, "memories")
     overwrite(vault, page, nulled(vault, page))
     with open_vault(vault) as engine:
-        wrong = {one.check: one.problem for one in engine.doctor() if one.problem}
-        assert wrong["memories"] == "1 memory is not what was saved: row 24"
+        assert wrong_checks(engine)["memories"] == "1 memory is not what was saved: row 24"
     found, notes = repair_vault(vault)
     lost = set(LIVE) - set(found)
-    assert found == {id: ALL[id] for id in LIVE if id not in lost}
+    assert found == {id: ALL[id] for id in found}
     assert notes[0] == f"1 memory could not be read and is lost ({', '.join(lost)})."
 
 
 def test_a_damaged_vector_costs_its_memory_its_vector_alone(vault: Path) -> None:
     overwrite(vault, leaf(vault, "vectors"))
     found, notes = repair_vault(vault)
-    assert found == {id: ALL[id] for id in LIVE}
+    assert found == SOUND
     assert "Some vectors may be missing; `recollect reindex` computes them." in notes
     with open_vault(vault) as engine:
         embedded, live = engine.store.vectors.coverage(MODEL)
@@ -266,8 +270,7 @@ def test_a_damaged_vector_costs_its_memory_its_vector_alone(vault: Path) -> None
 def test_a_flipped_bit_is_named_and_its_memory_set_aside(vault: Path) -> None:
     replace_bytes(vault, b"Ship11 rides at", b"Ship11 ridgs at")
     with open_vault(vault) as engine:
-        wrong = {one.check: one.problem for one in engine.doctor() if one.problem}
-        assert wrong["memories"] == "1 memory is not what was saved: m11"
+        assert wrong_checks(engine)["memories"] == "1 memory is not what was saved: m11"
         with pytest.raises(Damaged):
             engine.save(title="x")
         with pytest.raises(Damaged, match="doctor --fix"):
@@ -277,7 +280,7 @@ def test_a_flipped_bit_is_named_and_its_memory_set_aside(vault: Path) -> None:
         assert len(engine.search("ridgs", recipe="router")) == 0
         engine.forget(["m11"], undo=True)
         assert engine.show(["m11"])[0].text.startswith("Ship11 ridgs")
-        assert [one for one in engine.doctor() if one.problem] == []
+        assert wrong_checks(engine) == {}
 
 
 def test_the_checksum_covers_every_field(vault: Path) -> None:
@@ -301,8 +304,7 @@ def test_a_text_that_is_not_utf8_any_more_is_set_aside(vault: Path) -> None:
         )
         with pytest.raises(Damaged, match="not valid UTF-8"):
             engine.search("anchor", limit=50)
-        wrong = {one.check: one.problem for one in engine.doctor() if one.problem}
-        assert wrong["memories"] == "1 memory is not what was saved: m11"
+        assert wrong_checks(engine)["memories"] == "1 memory is not what was saved: m11"
         findings = engine.doctor(fix=True)
         assert [one for one in findings if one.problem] == []
         assert any("(m11)" in one.note for one in findings)
@@ -315,7 +317,7 @@ def test_a_wrong_hash_of_the_content_alone_is_made_again(vault: Path) -> None:
         engine.store.database.connection().execute(
             "UPDATE memories SET content_hash = x'00' WHERE id = 'm11'"
         )
-        assert [one.check for one in engine.doctor() if one.problem] == ["memories"]
+        assert [*wrong_checks(engine)] == ["memories"]
         assert [one for one in engine.doctor(fix=True) if one.problem or one.note] == []
         assert {one.id for one in engine.export()} == set(LIVE)
 
@@ -349,7 +351,7 @@ def test_another_process_with_the_vault_open_is_waited_for_and_then_named(
         engine.doctor(fix=True)
     assert vault.read_bytes() == before
     assert not list((vault.parent / "backups").iterdir())
-    assert repair_vault(vault)[0] == {id: ALL[id] for id in LIVE}
+    assert repair_vault(vault)[0] == SOUND
 
 
 def test_a_file_that_never_was_a_vault_is_left_alone(tmp_path: Path) -> None:
@@ -405,7 +407,7 @@ def test_a_kill_during_the_repair_leaves_the_old_vault_or_the_new(
         if name == "rescue.repair.write_vault":
             assert vault.read_bytes() == before
     with open_vault(vault) as engine:
-        assert [one for one in engine.doctor() if one.problem] == []
+        assert wrong_checks(engine) == {}
         assert {one.id for one in engine.export()} == set(LIVE)
 
 
