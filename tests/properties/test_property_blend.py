@@ -101,16 +101,6 @@ def test_what_was_found_is_returned_shown_as_a_twin_or_counted_as_dropped(
         assert len(hidden) <= dropped.get("near_duplicates", 0)
 
 
-@given(text=words, limit=st.integers(1, 20))
-@fast
-def test_the_same_question_has_the_same_order(pair: Pair, text: str, limit: int) -> None:
-    first, second = (
-        [[(one.id, one.explain) for one in response] for response in blended(pair, text, limit)]
-        for _ in range(2)
-    )
-    assert first == second
-
-
 @given(text=words, said=st.sampled_from(TIMES))
 @fast
 def test_reading_a_time_changes_places_and_drops_nothing(pair: Pair, text: str, said: str) -> None:

@@ -19,11 +19,8 @@ from recollect.index.segments import (
     Changes,
     Documents,
     PlacesRow,
-    Segment,
     SegmentCache,
     SegmentedSearch,
-    join_documents,
-    join_rows,
 )
 from recollect.query.fts5 import parse
 
@@ -174,27 +171,6 @@ def test_segments_answer_as_one_fts5_table_does(seed: int) -> None:
     for each, found in answers.items():
         if found is not None:
             assert found == pytest.approx(by_fts5(live, each), rel=1e-9), each
-
-
-@pytest.mark.parametrize("seed", range(examples(24)))
-def test_joined_segments_are_the_segment_of_all_live_texts(seed: int) -> None:
-    chance = random.Random(seed)
-    texts, segments, gone = spread(chance)
-    live = {key: columns for key, columns in texts.items() if key not in gone}
-    sources = [
-        Segment(number, 0, documents.keys, documents.lengths, ~np.isin(documents.keys, [*gone]))
-        for number, (documents, _) in segments.items()
-    ]
-    documents, numbers = join_documents(sources)
-    rows = [rows for _, rows in segments.values()]
-    joined = [row for some in join_rows(lambda low: (None, rows), numbers) for row in some]
-    if not live:
-        assert not joined
-        return
-    wanted, expected = pack_texts(live)
-    assert documents.keys.tolist() == wanted.keys.tolist()
-    assert documents.lengths.tolist() == wanted.lengths.tolist()
-    assert joined == expected
 
 
 def test_a_row_that_is_not_what_was_written_is_the_stores_error() -> None:

@@ -24,10 +24,15 @@ from recollect.store.sqlite.store import SqliteStore
 from recollect.store.sqlite.writing import TRIGGERS, BackgroundMerging
 from recollect.types import Memory
 
+# Words that some step treats in its own way: identifiers, scripts without spaces, letters that
+# change with their neighbours, words that unicode61 splits again, other blanks, the separator of
+# texts that are tokenized together.
 WORDS = (
-    "FileSyncService running ran café naïve U.S. x-y 日本語テキスト hello the İstanbul ſtraße "
-    "v1.4.2 ΑΣ is_ready 1990s a"
-).split()
+    "hello the of a to running runs ran don't well-known FileSyncService baz_qux XMLHttpRequest2 "
+    "v1.4.2 1.4.2 1990s U.S. naïve café ΑΣ'Α ΟΔΥΣΣΕΥΣ İstanbul ſtraße Ǆ ǅungla ΐ ŉ ẞen ﬁles ½ ㌀ "
+    "e\u0301 \u0301x ´x a\u200bb A\u00a0B x\u3000y q\x1cz a\x1fB A\x85b Ab\u2028cD x\u2003y "
+    "ファイル\u3000同期 日本語テキスト 東京 한국어 말 ไทย ภาษา \U000fdcba long" + "er" * 30
+).split(" ")
 
 
 @pytest.fixture
@@ -45,7 +50,8 @@ def some(count: int, seed: int = 1) -> list[Memory]:
     chance = random.Random(seed)
 
     def said(most: int) -> str:
-        return " ".join(chance.choices(WORDS, k=chance.randint(1, most)))
+        words = chance.choices(WORDS, k=chance.randint(1, most))
+        return chance.choice([" ", " ", "\n", "  ", "\t"]).join(words)
 
     return [
         memory(
@@ -86,6 +92,17 @@ def test_many_memories_become_segments_and_never_pass_through_the_buffer(
     assert rows(store, "segments") == 3
     assert rows(store, "stemmed_docsize") == rows(store, "segment_changes") == 0
     check(store, {one.id for one in some(20)})
+
+
+@pytest.mark.parametrize("together", [7, 10_000])
+def test_odd_words_and_long_texts_are_packed_as_fts5_has_them(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    """A word more than 255 times in a memory and a position beyond 65,535 take more bytes."""
+    monkeypatch.setattr(packing, "TOGETHER", together)  # texts
+    memories = [*some(60), memory("long", title="The", text="the " * 70_000 + "end")]
+    add(store, memories)
+    check(store, {one.id for one in memories})
 
 
 def test_few_memories_go_into_the_buffer(store: SqliteStore) -> None:

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-import apsw
 import pytest
 from killed_work import Killing, run_and_kill
 from locked_work import OLD, key_of
@@ -19,15 +18,12 @@ from suites.stores.samples import CHANGE, memory
 from words_in_vault import check_words, small_segments
 
 from examples import one_in
-from recollect.index.postings import read_places, read_postings
 from recollect.lifetime import Lifetime
-from recollect.store.base import KeywordIndexName
 from recollect.store.sqlite import keyword
 from recollect.store.sqlite.fts5_index import pooled_bm25
 from recollect.store.sqlite.replacement import change_key
 from recollect.store.sqlite.segments import buffer, merging
 from recollect.store.sqlite.segments.merging import Merger, SegmentSize, choose_segments
-from recollect.store.sqlite.segments.packing import FIELDS, pack
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Memory
 
@@ -116,41 +112,6 @@ def act_during(patched: pytest.MonkeyPatch, step: str, act: Callable[[], object]
         return made
 
     patched.setattr(merging, step, step_and_act)
-
-
-# Packing
-
-
-def test_large_numbers_are_packed_as_well() -> None:
-    """A word more than 255 times in a memory, and a position beyond 65,535."""
-    many = "the " * 70_000 + "end"
-    fields = [
-        dict.fromkeys(FIELDS, ""),
-        {**dict.fromkeys(FIELDS, ""), "title": "The", "text": many},
-    ]
-    rows = {row[0]: row[1:] for row in pack([list(one.values()) for one in fields])["plain"].rows}
-    found = read_postings([(1, *rows["the"][:3])], {1: (0, 2)})
-    assert (found.documents.tolist(), found.columns) == ([1], (0, 1))
-    assert found.frequencies.tolist() == [[1], [70_000]]
-    assert read_places(*rows["end"]).positions.tolist() == [70_000]
-
-
-def test_a_word_that_alone_is_cut_otherwise_is_stemmed_in_its_text() -> None:
-    """unicode61 may split its own token again."""
-    text = "running ǅungla ΐ ŉ ẞen ﬁles runs"
-    fields = {**dict.fromkeys(FIELDS, ""), "text": text}
-    packed = pack([list(fields.values())])
-    anew = apsw.Connection(":memory:")
-    tokenizers: dict[KeywordIndexName, str] = {"stemmed": "porter unicode61", "plain": "unicode61"}
-    for index, tokenizer in tokenizers.items():
-        anew.execute(f"CREATE VIRTUAL TABLE {index} USING fts5 (text, tokenize = '{tokenizer}')")
-        anew.execute(f"INSERT INTO {index} VALUES (?)", (text,))
-        anew.execute(f"CREATE VIRTUAL TABLE {index}_words USING fts5vocab ({index}, row)")
-        real = [term for (term,) in anew.execute(f"SELECT term FROM {index}_words")]
-        assert [row[0] for row in packed[index].rows] == real
-
-
-# Merging
 
 
 def test_only_a_full_buffer_becomes_segments(fill: Fill) -> None:
