@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from suites.embedders import EmbedderContract
 
 from model_server import Fault, ModelServer
@@ -18,6 +19,8 @@ class OverHttp(EmbedderContract):
     """The contract with a model server at hand, and clients that are closed after each test."""
 
     tolerance = 1e-6  # the server's vectors are exact
+    provider: type[OpenAIEmbedder | OllamaEmbedder] = OpenAIEmbedder
+    settings = Embedding(provider="openai", model="toy")
 
     @pytest.fixture(autouse=True)
     def _server(self) -> Iterator[None]:
@@ -27,14 +30,14 @@ class OverHttp(EmbedderContract):
             for embedder in self.opened:
                 embedder.close()
 
+    def embedder(self) -> Embedder:
+        openai = self.settings.provider == "openai"
+        url = self.server.openai_url if openai else self.server.url
+        self.opened.append(self.provider(replace(self.settings, base_url=url), {}))
+        return self.opened[-1]
+
 
 class TestOpenAI(OverHttp):
-    def embedder(self) -> Embedder:
-        settings = Embedding(provider="openai", model="toy", base_url=self.server.openai_url)
-        embedder = OpenAIEmbedder(settings, {})
-        self.opened.append(embedder)
-        return embedder
-
     def test_results_that_come_shuffled_are_put_in_order(self) -> None:
         embedder = self.embedder()
         straight = embedder.documents(["one", "two", "three"])
@@ -43,23 +46,14 @@ class TestOpenAI(OverHttp):
 
 
 class TestOpenAIWithPrefixesAndACut(OverHttp):
-    def embedder(self) -> Embedder:
-        settings = Embedding(
-            provider="openai",
-            model="toy",
-            base_url=self.server.openai_url,
-            query_prefix="search_query: ",
-            document_prefix="search_document: ",
-            dimensions=48,
-        )
-        embedder = OpenAIEmbedder(settings, {})
-        self.opened.append(embedder)
-        return embedder
+    settings = replace(
+        OverHttp.settings,
+        query_prefix="search_query: ",
+        document_prefix="search_document: ",
+        dimensions=48,
+    )
 
 
 class TestOllama(OverHttp):
-    def embedder(self) -> Embedder:
-        settings = Embedding(provider="ollama", model="toy", base_url=self.server.url)
-        embedder = OllamaEmbedder(settings, {})
-        self.opened.append(embedder)
-        return embedder
+    provider = OllamaEmbedder
+    settings = Embedding(provider="ollama", model="toy")
