@@ -50,6 +50,12 @@ def make_locked(path: Path, *ids: str) -> Path:
     return path
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A locked vault with one memory."""
+    return make_locked(tmp_path / "vault.db", "a")
+
+
 def open_store(path: Path) -> SqliteStore:
     return SqliteStore(path, keys=key_of)
 
@@ -189,9 +195,8 @@ def test_locking_leaves_no_word_in_the_files_of_the_vault(tmp_path: Path) -> Non
 
 
 def test_in_clear_are_the_kind_the_salt_and_the_size_of_a_page_whatever_is_written(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
     begin = path.read_bytes()[:32]
     assert begin[:16] == header_at(path) == OLD.header
     assert int.from_bytes(begin[16:18], "big") == 4096
@@ -206,8 +211,7 @@ def test_in_clear_are_the_kind_the_salt_and_the_size_of_a_page_whatever_is_writt
 # The key
 
 
-def test_without_a_key_or_with_another_it_does_not_open(tmp_path: Path) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
+def test_without_a_key_or_with_another_it_does_not_open(path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(Locked, match="is locked, and there is no key for it here"):
         SqliteStore(path)
@@ -216,8 +220,9 @@ def test_without_a_key_or_with_another_it_does_not_open(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_the_wrong_key_does_no_harm_to_a_log_that_a_killed_process_left(tmp_path: Path) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
+def test_the_wrong_key_does_no_harm_to_a_log_that_a_killed_process_left(
+    path: Path, tmp_path: Path
+) -> None:
     store = open_store(path)
     save(store, memory("b"))
     copy = tmp_path / "copy" / "vault.db"
@@ -377,9 +382,8 @@ def test_a_kill_at_any_moment_leaves_a_vault_that_opens_with_the_old_or_the_new_
     assert sum(told["after"] for told in every) > 20
 
 
-def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vault_in_use_is_not_changed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replacement, "ALONE_SECONDS", 0.2)
-    path = make_locked(tmp_path / "vault.db", "a")
     store = open_store(path)
     thread = threading.Thread(target=store.memories.get, args=(["a"],))
     thread.start()  # a second connection of the process must not give up its lock
@@ -399,9 +403,8 @@ def test_a_vault_in_use_is_not_changed(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_vault_whose_key_is_changed_while_it_is_opened_is_opened_with_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
     others: list[SqliteStore] = []
     give_key = Opener._give_key
 
@@ -419,8 +422,7 @@ def test_a_vault_whose_key_is_changed_while_it_is_opened_is_opened_with_the_new_
         one.close()
 
 
-def test_savers_lose_nothing_while_the_key_is_changed(tmp_path: Path) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
+def test_savers_lose_nothing_while_the_key_is_changed(path: Path) -> None:
     savers = [worker("save_some", path, number, 40) for number in range(3)]
     changer = worker("rekey_often", path, 6)
     said = {"a"}
@@ -435,8 +437,7 @@ def test_savers_lose_nothing_while_the_key_is_changed(tmp_path: Path) -> None:
     store.close()
 
 
-def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
+def test_of_two_changes_at_once_one_is_refused(path: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="has just changed the key of the vault"):
         change_key(path, NEW.key, NEW)  # as if the key had been another a moment ago
     shutil.copyfile(path, left := tmp_path / f"vault.db{NEXT}")
@@ -450,9 +451,8 @@ def test_of_two_changes_at_once_one_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_change_that_fails_leaves_the_vault_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
 
     def full(*told: object) -> None:
         raise apsw.FullError("disk full")
@@ -481,8 +481,7 @@ def refused_and_unharmed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"notes", b"SQLite format 3\x00" + bytes(8000)])
-def test_a_file_of_that_name_that_is_no_vault_does_no_harm(tmp_path: Path, content: bytes) -> None:
-    path = make_locked(tmp_path / "vault.db", "a")
+def test_a_file_of_that_name_that_is_no_vault_does_no_harm(path: Path, content: bytes) -> None:
     Path(f"{path}{NEXT}").write_bytes(content)
     refused_and_unharmed(path)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from own_disk import own_disk
-from store_fixtures import OpenStore, problems
+from store_fixtures import problems
 from suites.stores.helpers import matches, nearest, put, save
 from suites.stores.samples import EVERYTHING, MODEL, NOON, axis, full_memory, memory
 
@@ -110,12 +110,10 @@ def test_a_read_only_file_is_read_again_and_again(path: Path, folder_mode: int) 
     assert folder_mode == 0o777 or [one.name for one in path.parent.iterdir()] == ["vault.db"]
 
 
-def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(
-    open_store: OpenStore, path: Path
-) -> None:
+def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(path: Path) -> None:
     """The owner's last writes may still be in the log, and more will come."""
     path.chmod(0o644)
-    owner = open_store(path)
+    owner = SqliteStore(path)
     save(owner, memory("first", text="lighthouse"))
     with without_privileges():
         store = SqliteStore(path)
@@ -126,6 +124,7 @@ def test_a_vault_that_its_owner_writes_is_read_as_it_is_now(
         assert matches(store, "lighthouse") == ["first", "second"]
         assert set(store.memories.get(["second"])) == {"second"}
         store.close()
+    owner.close()
 
 
 def test_an_empty_read_only_file_is_no_vault(folder: Path) -> None:

@@ -5,10 +5,9 @@ from suites.stores.history import HistoryContract
 from suites.stores.keyword import KeywordContract
 from suites.stores.memories import MemoriesContract
 from suites.stores.subwords import SubwordsContract
-from suites.stores.topics import TopicContract
+from suites.stores.topics import TopicContract, VocabularyContract
 from suites.stores.transactions import TransactionContract
 from suites.stores.vectors import VectorContract
-from suites.stores.vocabulary import VocabularyContract
 from suites.stores.waiting import WaitingContract
 
 

@@ -100,9 +100,11 @@ class MemoriesContract(Contract):
 
     def test_among_no_ids_there_is_nothing(self) -> None:
         store = self.store()
-        save(store, memory("a", tags=("anchor",)))
+        save(store, memory("a", tags=("anchor",), project="harbor"))
         put(store, MODEL, {"a": axis(0)})
         none = Filter(among=())
+        assert _facets(store, none) == NOTHING
+        assert store.memories.dates(none) == Dates({}, {})
         assert store.memories.browse(none, 5) == store.memories.newest(none, 5) == []
         assert store.topics.carrying(["anchor"], 5, none) == []
         assert matches(store, "anchor", filter=none) == nearest(store, axis(0), filter=none) == []
@@ -184,13 +186,6 @@ class MemoriesContract(Contract):
             assert store.memories.dates(filter) == Dates({NOON.date(): 3}, {}), filter
             assert "gone" not in _facets(store, EVERYTHING).source
             purge_everything(store)
-
-    def test_among_no_ids_nothing_is_counted(self) -> None:
-        store = self.store()
-        save(store, memory("a", tags=("anchor",), project="harbor"))
-        none = Filter(among=())
-        assert _facets(store, none) == NOTHING
-        assert store.memories.dates(none) == Dates({}, {})
 
     def test_a_day_ends_at_midnight_utc_in_every_century(self) -> None:
         store = self.store()
