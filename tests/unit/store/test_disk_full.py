@@ -72,7 +72,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.own_segments  # fewer memories would fit with their segments
-def test_a_full_disk_loses_nothing_that_was_saved(open_store: OpenStore, small_disk: Path) -> None:
+def test_a_full_disk_loses_nothing_that_was_saved(small_disk: Path, open_store: OpenStore) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(b"x" * 500_000)
     path = small_disk / "vault.db"
@@ -107,7 +107,7 @@ def test_a_purge_on_a_full_disk_is_finished_when_there_is_room(
     assert b"zanzibar" not in (small_disk / "vault.db").read_bytes()
 
 
-def test_no_vault_is_made_on_a_full_disk(open_store: OpenStore, small_disk: Path) -> None:
+def test_no_vault_is_made_on_a_full_disk(small_disk: Path, open_store: OpenStore) -> None:
     filler = small_disk / "filler"
     with pytest.raises(OSError, match="No space"):
         filler.write_bytes(b"x" * 4_000_000)
