@@ -328,23 +328,3 @@ def test_browsing_is_newest_first_even_when_now_is_in_the_past(tmp_path: Path) -
     with vault(tmp_path, memories) as memory:
         response = search(memory, "", now=NOW - 3650 * DAY)
     assert ids(response) == [str(one["id"]) for one in memories]
-
-
-# Filters
-
-
-def test_filters_hold_before_the_lists_are_cut(tmp_path: Path) -> None:
-    crowd: list[Fields] = [{"id": f"x{n:03}", "title": "sail", "tier": "core"} for n in range(150)]
-    mine: list[Fields] = [
-        {"id": "word", "title": "note", "text": "a sail", "space": "s", "updated_at": ago(9 * DAY)},
-        {"id": "near", "title": "boat", "space": "s", "updated_at": ago(9 * DAY)},
-        {"id": "late", "title": "sail", "space": "s", "updated_at": ago(1 * DAY)},
-    ]
-    with PlannedServer() as server:
-        server.plan("sail", {"sail": 1.0, "boat": 0.2, "note": 0.1})
-        with vault(tmp_path, [*crowd, *mine], settings(server)) as memory:
-            assert set(ids(search(memory, "sail", space="s"))) == {"word", "near", "late"}
-            until = NOW - 9 * DAY
-            assert set(ids(search(memory, "sail", space="s", until=until))) == {"word", "near"}
-            assert ids(search(memory, "sail", space="s", since=NOW - 2 * DAY)) == ["late"]
-            assert ids(search(memory, "", space="s", until=until)) == ["near", "word"]

@@ -169,34 +169,6 @@ def test_a_model_that_fails_is_named_and_keywords_answer(tmp_path: Path) -> None
     assert response.results[0].score == 1.0
 
 
-# Filters
-
-
-def test_filters_hold_before_the_limit_in_both_channels(tmp_path: Path) -> None:
-    """The page filters vector hits afterwards. Here the ten nearest memories, and the ten best by
-    keyword, belong to another project and another agent: filtered afterwards, nothing would be
-    left of either list."""
-    crowd = [
-        {"id": f"x{n:02}", "title": "kiln", "project": "other", "source": "cursor"}
-        for n in range(40)
-    ]
-    mine: list[Fields] = [
-        {"id": "word", "title": "a long note on the kiln", "project": "harbor", "source": "codex"},
-        {"id": "near", "title": "oven", "project": "harbor", "source": "codex"},
-        {"id": "else", "title": "oven too", "project": "harbor", "source": "cursor"},
-    ]
-    with PlannedServer() as server:
-        server.plan("kiln", {"oven": 0.2, "oven too": 0.2, "a long note on the kiln": 0.1})
-        server.planned["kiln"] = (1.0, 0.0)
-        with vault(tmp_path, [*crowd, *mine], settings(server)) as memory:
-            project = memory.search("kiln", recipe="echovault", project="harbor")
-            both = memory.search("kiln", recipe="echovault", project="harbor", source="codex")
-            source = memory.search("kiln", recipe="echovault", source="codex", limit=1)
-    assert set(ids(project)) == {"word", "near", "else"}
-    assert set(ids(both)) == {"word", "near"}
-    assert len(source) == 1
-
-
 # Context
 
 CONTEXT: list[Fields] = [

@@ -545,21 +545,6 @@ def test_without_vectors_topics_answer_alone(tmp_path: Path) -> None:
     assert ids(response) == ["n002", "n001", "n000"]  # newest first
 
 
-def test_filters_hold_before_the_candidates_are_cut(tmp_path: Path) -> None:
-    """A hundred memories of another space are nearer, newer and tagged."""
-    crowd = [
-        {"id": f"x{n:03}", "title": "quartz", "tags": ["quartz"], "space": "theirs"}
-        for n in range(100)
-    ]
-    mine: list[Fields] = [
-        {"id": "tag", "title": "a", "tags": ["quartz"], "space": "mine", "updated_at": ago(HOUR)},
-        {"id": "near", "title": "b", "space": "mine"},
-    ]
-    memories, cosines = [*crowd, *mine], {"quartz": 1.0, "b": 0.2}
-    response = search_planned(tmp_path, memories, "quartz", "gnosis", cosines=cosines, space="mine")
-    assert set(ids(response)) == {"tag", "near"}
-
-
 def test_the_declared_numbers() -> None:
     search_recipe, deep = BUILT_IN["gnosis"], BUILT_IN["gnosis"].deep
     assert deep is not None

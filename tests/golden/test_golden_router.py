@@ -10,10 +10,8 @@ from typing import Any
 import apsw
 import pytest
 from planned import (
-    DAY,
     Fields,
     PlannedServer,
-    ago,
     by_id,
     ids,
     search_one,
@@ -309,18 +307,3 @@ def test_no_vault_open_is_an_error(tmp_path: Path) -> None:
         pass
     with pytest.raises(RecollectError):
         memory.search("x", recipe="router")
-
-
-def test_filters_hold_before_the_lists_are_cut(tmp_path: Path) -> None:
-    crowd: list[Fields] = [
-        {"id": f"x{n:03}", "title": QUESTION, "tags": ["theirs"]} for n in range(150)
-    ]
-    mine: list[Fields] = [
-        {"id": "word", "title": "x", "text": QUESTION, "tags": ["Mine"], "updated_at": ago(DAY)},
-        {"id": "near", "title": "fire", "tags": ["mine"], "updated_at": ago(DAY)},
-    ]
-    memories, cosines = [*crowd, *mine], {"fire": 0.4, "x": 0.1}
-    response = search_planned(
-        tmp_path, memories, QUESTION, "router", cosines=cosines, tags=("MINE",)
-    )
-    assert set(ids(response)) == {"word", "near"}

@@ -645,19 +645,7 @@ def test_sessions_do_not_crowd_out_the_rest(tmp_path: Path) -> None:
     assert len(response) == 10
 
 
-# Filters, views
-
-
-def test_filters_hold_before_the_candidates_are_cut(tmp_path: Path) -> None:
-    """Two hundred loud memories of another project would take every candidate's place."""
-    loud = [{"id": f"x{n:03}", "title": "cache cache", "project": "other"} for n in range(200)]
-    quiet = {"id": "mine", "title": "notes", "text": "on the cache", "project": "harbor"}
-    cosines = {"cache cache": 0.9, "notes": 0.1}
-    response = search_planned(
-        tmp_path, [*loud, quiet], "cache", "vault", cosines=cosines, project="harbor", limit=1
-    )
-    assert ids(response) == ["mine"]
-    assert response.counts["vector"] == 1
+# Views
 
 
 def test_the_scan_view_has_the_documented_fields(tmp_path: Path) -> None:
