@@ -18,10 +18,6 @@ from recollect.interfaces.cli.commands import (
     resolve,
 )
 
-CONTRACT = (
-    "save import export search show edit pin forget list context feedback recipes reindex doctor "
-    "stats demo"
-).split()
 # Up to a pipe, the end of a substitution, or a remark after several spaces.
 CALL = re.compile(r"recollect (?P<line>[\w-]+(?:\"[^\"]*\"|'[^']*'|(?!  )[^|<>)\"'])*)")
 
@@ -83,10 +79,6 @@ def test_help_of_the_installed_command_is_plain_80_columns_wide_and_makes_no_hom
     assert not home.folder.exists()
 
 
-def test_every_promised_command_is_there() -> None:
-    assert set(CONTRACT) <= set(every_command())
-
-
 @pytest.mark.parametrize("name", every_command())
 def test_every_command_has_help_with_an_example(home: Home, name: str) -> None:
     shown = home.call(*name.split(), "--help")
@@ -104,11 +96,6 @@ def test_every_line_of_an_example_is_a_command(name: str) -> None:
     assert name.split()[0] in {command.split()[0] for command, _ in calls}
     for command, args in calls:
         parser_of(command).parse_args(args)
-
-
-@pytest.mark.parametrize("name", sorted(set(CONTRACT) - {"demo", "export"}))
-def test_every_command_that_prints_data_offers_json(home: Home, name: str) -> None:
-    assert "--json" in home.call(name, "--help").out
 
 
 @pytest.mark.parametrize(

@@ -200,10 +200,6 @@ def test_the_same_id_again_updates(home: Home) -> None:
     assert (again["added"], again["updated"], again["unchanged"]) == (0, 0, 2)
     [memory] = home.json("show", "a")
     assert (memory["title"], memory["why"], memory["tags"]) == ("Two", "kept", ["x"])
-    home.import_memories(
-        {"id": "c", "title": "1"}, {"id": "c", "title": "2"}, {"id": "c", "title": "3"}
-    )
-    assert home.json("show", "c")[0]["title"] == "3"
     assert home.is_sound()
 
 
@@ -236,12 +232,6 @@ def test_export_of_an_empty_vault_is_empty(home: Home, tmp_path: Path) -> None:
     assert home.call("export") == (0, "", "")
     assert home.call("export", str(tmp_path / "out.jsonl")).code == 0
     assert (tmp_path / "out.jsonl").read_bytes() == b""
-
-
-def test_forgotten_memories_are_not_exported(home: Home) -> None:
-    home.import_memories({"id": "a", "title": "x"}, {"id": "b", "title": "y"})
-    home.call("forget", "a")
-    assert [memory["id"] for memory in read_export(home)] == ["b"]
 
 
 def test_more_than_a_page_and_more_than_a_batch(home: Home) -> None:

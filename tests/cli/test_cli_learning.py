@@ -117,12 +117,6 @@ def test_a_context_with_a_question_is_the_matches_then_the_newest_none_twice(
     assert sorted(ids(briefed.json("context", "deploy", "--no-topup"))) == ["c", "e"]
 
 
-def test_a_context_keeps_to_its_project_even_when_it_tops_up(briefed: Home) -> None:
-    assert ids(briefed.json("context", "--project", "ledger")) == ["d", "e", "f"]
-    assert ids(briefed.json("context", "deploy", "--project", "harbor")) == ["c", "a", "b"]
-    assert ids(briefed.json("context", "--since", "2026-02-19")) == ["a", "b"]
-
-
 def test_a_context_keeps_to_its_budget(briefed: Home) -> None:
     """The answer as printed counts: each note takes about 200 characters of JSON, or 60 of text."""
     for tokens, fitting in ((60, []), (100, ["a"]), (130, ["a", "b"]), (180, ["a", "b", "c"])):

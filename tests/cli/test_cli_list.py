@@ -29,19 +29,6 @@ def test_list_browses_core_then_captures_then_files_newest_first(home: Home) -> 
     assert pages == [order[0:2], order[2:4], order[4:6], order[6:]]
 
 
-def test_list_filters_by_everything_that_is_asked(home: Home) -> None:
-    home.import_memories(
-        {"id": "a", "title": "x", "project": "p", "tags": ["t", "u"], "kind": "bug"},
-        {"id": "b", "title": "x", "project": "p", "tags": ["t"], "domain": "d"},
-        {"id": "c", "title": "x", "source": "s", "space": "w", "tags": ["T"]},
-    )
-    assert home.list_ids("--project", "p") == ["a", "b"]
-    assert home.list_ids("--project", "p", "--tag", "t", "--tag", "u") == ["a"]
-    assert home.list_ids("--domain", "d") == ["b"]
-    assert home.list_ids("--source", "s", "--space", "w") == ["c"]
-    assert home.list_ids("--kind", "bug", "--domain", "d") == []
-
-
 @pytest.mark.parametrize(
     ("args", "holding"),
     [

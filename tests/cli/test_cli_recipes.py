@@ -134,6 +134,9 @@ def test_what_is_shown_can_be_loaded_again(home: Home, tmp_path: Path, name: str
     assert copy["fingerprint"] == home.json("recipes", "show", name)["fingerprint"]
 
 
+SEVERITY = 'extends = "vault"\n[stages.score.signals.severity]\n'
+
+
 @pytest.mark.parametrize(
     ("text", "holding"),
     [
@@ -145,22 +148,10 @@ def test_what_is_shown_can_be_loaded_again(home: Home, tmp_path: Path, name: str
         ('extends = "vault"\nview = "table"', ("view", "'table'", "scan, full")),
         ('extends = "vault"\nlimits = 5', ("limits", "table")),
         ('extends = "vault"\n[limits]\ndefault = 0', ("limits.default", "0")),
-        (
-            'extends = "vault"\n[stages.score.signals.severity]\nweight = -1',
-            ("stages.score.signals.severity.weight", "-1"),
-        ),
-        (
-            'extends = "vault"\n[stages.score.signals.severity]\nweight = nan',
-            ("stages.score.signals.severity.weight", "nan"),
-        ),
-        (
-            'extends = "vault"\n[stages.score.signals.luck]\nweight = 1',
-            ("stages.score.signals.luck", "severity"),
-        ),
-        (
-            'extends = "vault"\n[recall.keyword.columns]\ncolour = 1',
-            ("colour", "title"),
-        ),
+        (f"{SEVERITY}weight = -1", ("stages.score.signals.severity.weight", "-1")),
+        (f"{SEVERITY}weight = nan", ("stages.score.signals.severity.weight", "nan")),
+        (SEVERITY.replace("severity", "luck"), ("stages.score.signals.luck", "severity")),
+        ('extends = "vault"\n[recall.keyword.columns]\ncolour = 1', ("colour", "title")),
     ],
 )
 def test_a_wrong_recipe_is_named_with_its_file_and_field(
