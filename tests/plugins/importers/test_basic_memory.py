@@ -7,9 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, fields, read_all, reasons, set_dates
+from importer_fixtures import FIXTURES, fields, read_all, reasons, set_dates
 
-from recollect.errors import UserError
 from recollect.plugins.importers.basic_memory import IMPORTER
 
 
@@ -60,12 +59,6 @@ def test_a_note_keeps_its_id_when_its_file_moves(project: Path) -> None:
     assert {one["id"] for one in fields(IMPORTER, project)} == before
 
 
-def test_notes_of_two_projects_are_different_memories(project: Path) -> None:
-    other = shutil.copytree(project, project.parent / "other")
-    first, second = ({one["id"] for one in fields(IMPORTER, each)} for each in (project, other))
-    assert not first & second
-
-
 def test_a_note_without_front_matter_is_named_after_its_file(tmp_path: Path) -> None:
     (tmp_path / "My lamp.md").write_text("# my LAMP\nIt turns.\n- a #tag #bm:links_to [[x]]\n")
     (only,) = fields(IMPORTER, tmp_path)
@@ -99,30 +92,3 @@ def test_bad_notes_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
         ("front matter",),
         (),
     ]
-
-
-def test_links_and_hidden_folders_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "outside.md").write_text("secret")
-    inside = tmp_path / "project"
-    (inside / ".git").mkdir(parents=True)
-    (inside / ".git" / "x.md").write_text("hidden")
-    (inside / "a.md").write_text("Text")
-    (inside / "link.md").symlink_to(tmp_path / "outside.md")
-    (inside / "up").symlink_to(tmp_path)
-    assert [one["path"] for one in fields(IMPORTER, inside)] == ["a.md"]
-
-
-def test_what_is_no_project_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "index").mkdir()
-    (tmp_path / "index" / "memory.db").touch()
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "a.md").write_text("x")
-    for path, words in (
-        (tmp_path / "missing", "There is no file or folder"),
-        (tmp_path / "index", "holds only the index of basic-memory; give the folder of notes"),
-        (tmp_path / "index" / "memory.db", "holds only the index of basic-memory"),
-        (tmp_path / "empty", "it has no Markdown file"),
-        (tmp_path / "a.md", "is not a folder"),
-    ):
-        with pytest.raises(UserError, match=words):
-            read_all(IMPORTER, path)

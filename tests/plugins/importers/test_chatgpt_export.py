@@ -8,11 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-from chat_exports import write_zip
-from taking import FIXTURES, fields, read_all, reasons
+from importer_fixtures import FIXTURES, fields, read_all, reasons, write_zip
 
-from recollect.errors import UserError
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.chatgpt_export import IMPORTER
 
@@ -156,25 +153,6 @@ def test_half_a_character_spoils_nothing(tmp_path: Path) -> None:
     file = tmp_path / "conversations.json"
     file.write_bytes(RAW.replace(b"Which knot", b"\\ud83d Which knot"))
     assert str(fields(IMPORTER, file)[0]["text"]).startswith("User: ? Which knot")
-
-
-def test_what_is_no_export_of_chatgpt_is_refused(tmp_path: Path) -> None:
-    for name, raw, reason in (
-        ("a.json", b'[{"chat_messages": []}]', "use --from claude-export"),
-        ("b.json", b'[{"a": 1}]', "it holds no conversations"),
-        ("c.json", b"{oops", "is not valid JSON"),
-        ("d.json", b"\xff\xfe[]", "is not valid UTF-8|is not valid JSON"),
-        ("e.json", b"5", "holds neither a list nor an object"),
-        ("f.json", b"", "is not valid JSON"),
-        ("g.json", b"[" * 100_000, "is not valid JSON"),
-    ):
-        (tmp_path / name).write_bytes(raw)
-        with pytest.raises(UserError, match=reason):
-            read_all(IMPORTER, tmp_path / name)
-    (tmp_path / "empty").mkdir()
-    for path, reason in (("missing", "There is no file"), ("empty", "holds no file of chatgpt")):
-        with pytest.raises(UserError, match=reason):
-            read_all(IMPORTER, tmp_path / path)
 
 
 def test_an_export_without_conversations_gives_none(tmp_path: Path) -> None:

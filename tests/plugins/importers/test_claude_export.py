@@ -7,11 +7,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-from chat_exports import write_zip
-from taking import FIXTURES, fields, read_all, reasons
+from importer_fixtures import FIXTURES, fields, read_all, reasons, write_zip
 
-from recollect.errors import UserError
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.claude_export import IMPORTER
 
@@ -196,15 +193,3 @@ def test_one_bad_file_among_others_is_named(tmp_path: Path) -> None:
     ((where, reason),) = reasons(IMPORTER, path)
     assert where == "conversations.json"
     assert "is not valid JSON" in reason
-
-
-def test_what_is_no_export_of_claude_is_refused(tmp_path: Path) -> None:
-    chatgpt = write_zip(tmp_path / "gpt.zip", {"conversations.json": b'[{"mapping": {}}]'})
-    with pytest.raises(UserError, match="use --from chatgpt-export"):
-        read_all(IMPORTER, chatgpt)
-    with pytest.raises(UserError, match="it has no conversation, project or memory"):
-        read_all(IMPORTER, write_json(tmp_path, {"a": 1}))
-    with pytest.raises(UserError, match="holds no file of claude-export"):
-        read_all(IMPORTER, write_zip(tmp_path / "x.zip", {"users.json": b"[]"}))
-    with pytest.raises(UserError, match="There is no file or folder"):
-        read_all(IMPORTER, tmp_path / "missing")

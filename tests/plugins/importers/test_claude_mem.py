@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
 from functools import partial
 from pathlib import Path
 
 import pytest
-from taking import read_all
+from importer_fixtures import build, read_all, script
 
 from recollect.errors import UserError
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.claude_mem import IMPORTER
 
-SQL = Path(__file__).parent / "fixtures" / "claude-mem" / "claude-mem.sql"
-
 
 def made(folder: Path, *more: str) -> Path:
-    """The fixture as a database, changed by more statements."""
-    file = folder / "claude-mem.db"
-    with sqlite3.connect(file) as connection:
-        connection.executescript(SQL.read_text())
-        for statement in more:
-            connection.execute(statement)
-    connection.close()
-    return file
+    return build(folder / "claude-mem.db", script("claude-mem/claude-mem.sql"), *more)
 
 
 read = partial(read_all, IMPORTER)
@@ -123,17 +113,14 @@ def test_a_merged_worktree_counts_as_the_project_it_went_into(tmp_path: Path) ->
 
 
 def test_a_file_of_an_old_version_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "old.db"
-    with sqlite3.connect(file) as connection:
-        connection.executescript(
-            "CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT, project TEXT,"
-            " text TEXT, type TEXT, title TEXT, narrative TEXT, created_at TEXT,"
-            " created_at_epoch INTEGER);"
-            "INSERT INTO observations VALUES (7, 's', 'p', 'Only this', 'feature', NULL, NULL,"
-            " '2025-10-01', NULL);"
-        )
-    connection.close()
-    (taken,) = read(file)
+    old = """
+        CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT, project TEXT,
+            text TEXT, type TEXT, title TEXT, narrative TEXT, created_at TEXT,
+            created_at_epoch INTEGER);
+        INSERT INTO observations VALUES (7, 's', 'p', 'Only this', 'feature', NULL, NULL,
+            '2025-10-01', NULL);
+    """
+    (taken,) = read(build(tmp_path / "old.db", old))
     assert taken.fields == {
         "id": "claude-mem-observation-7-2025-10-01",
         "source": "claude-mem",
@@ -166,28 +153,11 @@ def test_a_row_that_says_nothing_is_named_and_the_rest_is_read(tmp_path: Path) -
     assert len(found) == 6
 
 
-def test_a_newer_schema_is_read_while_it_has_the_columns(tmp_path: Path) -> None:
-    newer = "INSERT INTO schema_versions VALUES (99, 60, '2027-01-01')"
-    assert len(read(made(tmp_path, newer))) == 6
-
-
-def test_a_newer_schema_without_the_columns_is_refused_by_its_number(tmp_path: Path) -> None:
-    newer = "INSERT INTO schema_versions VALUES (99, 60, '2027-01-01')"
-    renamed = "ALTER TABLE observations RENAME COLUMN narrative TO story"
+def test_a_newer_schema_is_read_while_it_has_the_columns_and_else_refused_by_its_number(
+    tmp_path: Path,
+) -> None:
+    file = made(tmp_path, "INSERT INTO schema_versions VALUES (99, 60, '2027-01-01')")
+    assert len(read(file)) == 6
+    build(file, "ALTER TABLE observations RENAME COLUMN narrative TO story")
     with pytest.raises(UserError, match="its schema is 60, and those up to 52 are supported"):
-        read(made(tmp_path, newer, renamed))
-
-
-def test_what_is_no_database_of_it_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "text.db").write_bytes(b"no database at all, only text\n" * 40)
-    with sqlite3.connect(tmp_path / "other.db") as connection:
-        connection.execute("CREATE TABLE other (id)")
-    connection.close()
-    for name, reason in {
-        "text.db": "is not a SQLite database of claude-mem",
-        "other.db": "it has no table 'observations'",
-        "missing.db": "There is no file or folder",
-        "": "There is no file or folder",
-    }.items():
-        with pytest.raises(UserError, match=reason):
-            read(tmp_path / name)
+        read(file)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commandline import NOW, Home, check_error, check_usage_error
+from importer_fixtures import FIXTURES, build, script
 
 from recollect.ingest.exchange import list_tools
-
-FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture
@@ -25,14 +23,9 @@ def copy_fixture(name: str, to: Path) -> Path:
     return shutil.copytree(FIXTURES / name, to)
 
 
-def build(file: Path, *scripts: str) -> Path:
+def from_scripts(file: Path, *names: str) -> Path:
     """A database from the scripts of a fixture."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(file)
-    for script in scripts:
-        connection.executescript((FIXTURES / script).read_text(encoding="utf-8"))
-    connection.close()
-    return file
+    return build(file, *map(script, names))
 
 
 def obsidian(folder: Path) -> Path:
@@ -51,14 +44,14 @@ def write_notes(folder: Path) -> Path:
 # What each tool left behind, and how many memories that is.
 WRITTEN: dict[str, tuple[Callable[[Path], Path], int]] = {
     "echovault": (
-        lambda to: build(to / "index.db", "echovault/schema.sql", "echovault/rows.sql"), 2,
+        lambda to: from_scripts(to / "index.db", "echovault/schema.sql", "echovault/rows.sql"), 2,
     ),
-    "soleri": (lambda to: build(to / "vault.db", "soleri/schema.sql", "soleri/rows.sql"), 3),
+    "soleri": (lambda to: from_scripts(to / "vault.db", "soleri/schema.sql", "soleri/rows.sql"), 3),
     "basic-memory": (lambda to: copy_fixture("basic-memory", to / "notes"), 2),
     "obsidian": (obsidian, 3),
-    "claude-mem": (lambda to: build(to / "claude-mem.db", "claude-mem/claude-mem.sql"), 3),
+    "claude-mem": (lambda to: from_scripts(to / "claude-mem.db", "claude-mem/claude-mem.sql"), 3),
     "mem0": (lambda to: FIXTURES / "mem0/get_all.json", 2),
-    "mempalace": (lambda to: build(to / "chroma.sqlite3", "mempalace/chroma.sql"), 3),
+    "mempalace": (lambda to: from_scripts(to / "chroma.sqlite3", "mempalace/chroma.sql"), 3),
     "mcp-memory": (lambda to: FIXTURES / "mcp-memory/memory.jsonl", 3),
     "chatgpt-export": (lambda to: FIXTURES / "chatgpt-export/conversations.json", 2),
     "claude-export": (lambda to: FIXTURES / "claude-export", 3),
@@ -184,7 +177,7 @@ def test_a_path_that_is_nothing_of_the_kind_is_refused(
 
 @pytest.mark.parametrize("tool", ["echovault", "soleri", "claude-mem", "mempalace", "mcp-memory"])
 def test_a_torn_database_is_named(home: Home, tmp_path: Path, tool: str) -> None:
-    whole = build(tmp_path / "whole.db", "mcp-memory/service.sql").read_bytes()
+    whole = from_scripts(tmp_path / "whole.db", "mcp-memory/service.sql").read_bytes()
     torn = tmp_path / "torn.db"
     torn.write_bytes(whole[: len(whole) // 2])
     before = torn.read_bytes()

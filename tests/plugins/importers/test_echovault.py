@@ -7,9 +7,8 @@ from pathlib import Path
 
 import apsw
 import pytest
-from taking import FIXTURES, build, fields, read_all, reasons
+from importer_fixtures import FIXTURES, build, fields, read_all, reasons
 
-from recollect.errors import UserError
 from recollect.plugins.importers.echovault import IMPORTER
 
 HERE = FIXTURES / "echovault"
@@ -67,10 +66,6 @@ def test_what_is_archived_was_valid_until_then(index: Path) -> None:
         "updated_at": "2026-01-01T00:00:00Z",
         "valid_until": "2026-02-01T00:00:00Z",
     }
-
-
-def test_the_folder_is_read_by_its_index_and_again_gives_the_same(index: Path) -> None:
-    assert read_all(IMPORTER, index.parent) == read_all(IMPORTER, index)
 
 
 def test_an_index_of_the_first_version_is_read(tmp_path: Path) -> None:
@@ -161,31 +156,6 @@ def test_sessions_that_cannot_be_read_are_named_and_the_rest_goes_in(tmp_path: P
     bad = reasons(IMPORTER, tmp_path)
     assert [where for where, _ in bad] == ["1-session.md", "2-session.md"]
     assert [one["tags"] for one in fields(IMPORTER, tmp_path)] == [["a"]]
-
-
-def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
-    inside = tmp_path / "vault"
-    inside.mkdir()
-    secret = tmp_path / "1-session.md"
-    secret.write_text("### A\n**What:** one\n")
-    (inside / "1-session.md").symlink_to(secret)
-    with pytest.raises(UserError, match=r"neither index\.db nor files"):
-        read_all(IMPORTER, inside)
-
-
-def test_what_echovault_did_not_write_is_refused(tmp_path: Path) -> None:
-    text = tmp_path / "notes.txt"
-    text.write_text("hello")
-    other = build(tmp_path / "other.db", "CREATE TABLE notes (id)")
-    newer = build(tmp_path / "newer.db", "CREATE TABLE memories (id, title, body)")
-    for path, words in (
-        (tmp_path / "missing", "There is no file or folder"),
-        (text, "is not a SQLite database of echovault, or it is encrypted"),
-        (other, "is not of echovault: it has no table 'memories'"),
-        (newer, "has no column 'what' .* version of echovault is not supported"),
-    ):
-        with pytest.raises(UserError, match=words):
-            read_all(IMPORTER, path)
 
 
 def test_a_database_in_use_is_read_or_said_to_be_in_use(index: Path) -> None:

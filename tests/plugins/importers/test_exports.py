@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from chat_exports import write_zip
+from importer_fixtures import write_zip
 
 from recollect.errors import UserError
 from recollect.plugins.importers import chats

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import pickle
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 import pytest
-from taking import build
+from importer_fixtures import build
 
 from recollect.errors import UserError
 from recollect.ingest.draft import LONGEST_ID
-from recollect.ingest.exchange import ImportedRecord
+from recollect.ingest.exchange import ForeignMemories, ImportedRecord, load_importer
 from recollect.plugins.importers import databases, files
 from recollect.plugins.importers.databases import SourceRow, columns, database, rows
 from recollect.plugins.importers.files import (
@@ -22,6 +24,7 @@ from recollect.plugins.importers.files import (
     json_object,
     text_file,
 )
+from recollect.plugins.importers.pickles import LARGEST, Made, NotData, read_pickle
 from recollect.plugins.importers.records import (
     Record,
     empty,
@@ -29,6 +32,7 @@ from recollect.plugins.importers.records import (
     moment,
     tags,
     without_repeats,
+    without_title,
 )
 
 
@@ -294,3 +298,80 @@ def test_an_empty_value_says_nothing() -> None:
     something: list[object] = [0, False, "x", [None], b"x"]
     assert all(empty(value) for value in nothing)
     assert not any(empty(value) for value in something)
+
+
+@pytest.mark.parametrize("tool", ["claude-mem", "soleri"])
+def test_a_column_whose_name_is_no_text_makes_a_database_unreadable(
+    tmp_path: Path, tool: str
+) -> None:
+    file = tmp_path / "damaged.db"
+    connection = apsw.Connection(str(file))
+    for table in ("observations", "brain_vault", "entries", "intelligence_vault"):
+        connection.execute(f"CREATE TABLE {table} (id INTEGER, columnname TEXT)")
+    connection.close()
+    file.write_bytes(file.read_bytes().replace(b"columnname", b"column\xe2ame"))
+    with pytest.raises(UserError, match=r"damaged\.db"):
+        list(ForeignMemories(load_importer(tool), file))
+
+
+@pytest.mark.parametrize(
+    ("first", "repeats"),
+    [("# Title", True), ("#\tTitle  ##  ", True), ("# title #", True), ("#Title", False),
+     ("## Title", False), ("# Title a", False), ("# #", False), ("Title", False)],
+)  # fmt: skip
+def test_a_heading_that_repeats_the_title_is_left_out(first: str, repeats: bool) -> None:
+    body = f"{first}\n\nText"
+    assert without_title(body, "Title") == ("Text" if repeats else body)
+
+
+def test_a_long_first_line_is_read_once() -> None:
+    """It took the cube of its length: this one would take hours."""
+    line = "# " + " " * 30_000 + "x" + " " * 30_000
+    assert without_title(f"{line}y", "Title") == f"{line}y"
+
+
+SAMPLE = {
+    "text": "Ada", "long": "é" * 300, "numbers": [0, 1, 255, 65536, -1, 2**40, 0.5],
+    "flags": [True, False, None], "pairs": [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)],
+    "bytes": b"\xff", "empty": [{}, []], 3: "three",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+def test_data_comes_back_as_it_was(protocol: int) -> None:
+    plain = {name: value for name, value in SAMPLE.items() if name != "bytes" or protocol > 2}
+    shared = [plain, plain]
+    assert read_pickle(pickle.dumps(shared, protocol)) == shared
+
+
+def test_sets_come_back_as_lists() -> None:
+    assert read_pickle(pickle.dumps({"a"})) == ["a"]
+    assert read_pickle(pickle.dumps(frozenset({"a"}))) == ["a"]
+
+
+def test_an_instance_is_only_what_it_was_given() -> None:
+    made = read_pickle(pickle.dumps(datetime(2026, 3, 1, tzinfo=UTC)))
+    assert isinstance(made, Made)
+
+
+def test_a_call_is_not_made() -> None:
+    class Trap:
+        def __reduce__(self) -> tuple[object, ...]:
+            return (os._exit, (1,))
+
+    assert isinstance(read_pickle(pickle.dumps(Trap())), Made)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"", b".", b"junk", b"\x80\x04", b"\x80\x04N", b"a.", b"e.", b"(e.", b"s.",
+        b"\x80\x04K\x01h\x00.", b"Pid\n.", b"\x80\x02\x82\x01.", b"ios\nsystem\n(S'ls'\no.", b"2.",
+        b"\x85.", b"\x80\x04}]]s.", b"\x80\x04})Ns.", b"N(K\x01u.", b"(K\x01d.",
+        b"\x8b\xff\xff\xff\x7f.", b"L" + b"9" * 5000 + b"L\n.", pickle.dumps(2**65),
+        b"X\x01\x00\x00\x00\xff.", b"N" * (LARGEST + 1),
+    ],
+)  # fmt: skip
+def test_broken_and_foreign_pickles_are_refused(raw: bytes) -> None:
+    with pytest.raises(NotData):
+        read_pickle(raw)

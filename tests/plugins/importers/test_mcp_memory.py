@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, build, fields, read_all, reasons
+from importer_fixtures import FIXTURES, build, fields, read_all, reasons
 
-from recollect.errors import UserError
 from recollect.plugins.importers.mcp_memory import IMPORTER
 
 HERE = FIXTURES / "mcp-memory"
@@ -158,10 +157,6 @@ def test_what_was_deleted_stays_deleted(service: Path) -> None:
     assert "An old wrong thing" not in {one.get("text") for one in fields(IMPORTER, service)}
 
 
-def test_the_folder_is_read_and_again_gives_the_same(service: Path) -> None:
-    assert read_all(IMPORTER, service.parent) == read_all(IMPORTER, service)
-
-
 def test_a_database_from_before_the_later_columns_is_read(tmp_path: Path) -> None:
     early = """
         CREATE TABLE memories (id INTEGER PRIMARY KEY, content_hash TEXT, content TEXT, tags TEXT,
@@ -195,30 +190,6 @@ def test_odd_rows_are_named_and_the_rest_goes_in(service: Path) -> None:
     ]
     (kept,) = [one for one in found if one.fields and one.fields["id"] == "mcp-memory-f"]
     assert set(kept.unmapped) == {"metadata", "created_at", "tags"}
-
-
-# --- neither ------------------------------------------------------------------------------------
-
-
-def test_what_neither_wrote_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "other.jsonl").write_text('{"title": "a"}\n')
-    (tmp_path / "bytes").write_bytes(b"\x00\xff" * 100)
-    (tmp_path / "empty").mkdir()
-    for path, words in (
-        (tmp_path / "missing", "There is no file or folder"),
-        (tmp_path / "other.jsonl", "is neither a knowledge graph .* nor a SQLite database"),
-        (tmp_path / "bytes", "is neither a knowledge graph .* nor a SQLite database"),
-        (tmp_path / "empty", r"it has none of sqlite_vec\.db, memory\.jsonl"),
-        (build(tmp_path / "other.db", "CREATE TABLE t (a)"), "it has no table 'memories'"),
-    ):
-        with pytest.raises(UserError, match=words):
-            read_all(IMPORTER, path)
-
-
-def test_a_newer_schema_is_refused(service: Path) -> None:
-    build(service, "UPDATE metadata SET value = '20' WHERE key = 'schema_version'")
-    with pytest.raises(UserError, match=r"has schema 20 of mcp-memory-service; .* up to 19"):
-        read_all(IMPORTER, service)
 
 
 def test_an_empty_graph_holds_nothing(tmp_path: Path) -> None:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from taking import FIXTURES, build, fields, read_all, reasons
+from importer_fixtures import FIXTURES, build, fields, read_all, reasons
 
-from recollect.errors import UserError
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.mempalace import IMPORTER
 
@@ -176,37 +174,6 @@ def test_a_fact_without_an_object_is_named(tmp_path: Path) -> None:
     path = build(tmp_path / "graph.db", GRAPH, "UPDATE triples SET object = '' WHERE rowid = 1")
     ((_, reason),) = reasons(IMPORTER, path)
     assert reason == "It lacks its subject, its predicate or its object."
-
-
-def test_what_is_no_palace_is_refused(tmp_path: Path) -> None:
-    renamed = "ALTER TABLE embeddings RENAME COLUMN embedding_id TO other"
-    strange = (
-        "UPDATE collections SET name = 'recipes'",
-        "DELETE FROM embedding_metadata WHERE key = 'wing'",
-    )
-    build(tmp_path / "newer.db", CHROMA, renamed)
-    build(tmp_path / "strange.db", CHROMA, *strange)
-    build(tmp_path / "other.db", "CREATE TABLE other (id)")
-    (tmp_path / "text.db").write_bytes(b"only text\n" * 100)
-    (tmp_path / "empty").mkdir()
-    for name, reason in {
-        "newer.db": "has no column 'embedding_id' .* version of mempalace is not supported",
-        "strange.db": "is a database of ChromaDB, but not one of mempalace",
-        "other.db": "it has none of the tables",
-        "text.db": "is not a SQLite database",
-        "empty": "holds no palace",
-        "missing": "There is no file or folder",
-    }.items():
-        with pytest.raises(UserError, match=reason):
-            read_all(IMPORTER, tmp_path / name)
-
-
-def test_a_linked_palace_is_not_followed(tmp_path: Path) -> None:
-    palace(tmp_path)
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "chroma.sqlite3").symlink_to(tmp_path / "palace" / "chroma.sqlite3")
-    with pytest.raises(UserError, match="holds no palace"):
-        read_all(IMPORTER, tmp_path / "here")
 
 
 def test_an_older_chromadb_is_read(tmp_path: Path) -> None:

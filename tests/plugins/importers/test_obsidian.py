@@ -8,9 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, fields, read_all, reasons, set_dates
+from importer_fixtures import FIXTURES, fields, read_all, reasons, set_dates
 
-from recollect.errors import UserError
 from recollect.plugins.importers.obsidian import IMPORTER
 
 HERE = FIXTURES / "obsidian"
@@ -95,12 +94,6 @@ def test_a_part_of_the_vault_has_the_ids_of_the_whole(vault: Path) -> None:
     assert by_path(vault)[LAMP] == whole, "Again, it is the same."
 
 
-def test_notes_of_two_vaults_are_different_memories(vault: Path) -> None:
-    other = shutil.copytree(vault, vault.parent / "other")
-    first, second = ({one["id"] for one in fields(IMPORTER, each)} for each in (vault, other))
-    assert not first & second
-
-
 def test_older_spellings_of_tags_and_aliases_are_understood(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("---\ntag: '#one two,three'\nalias: Other\n---\nText #One\n")
     (only,) = fields(IMPORTER, tmp_path)
@@ -143,26 +136,3 @@ def test_bad_files_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_read_cost_nothing(vault: Path) -> None:
     (vault / ".obsidian" / "templates.json").write_bytes(b"\xff")
     assert "Templates/Note.md" in by_path(vault)
-
-
-def test_links_and_hidden_folders_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "outside.md").write_text("secret")
-    inside = tmp_path / "vault"
-    (inside / ".trash").mkdir(parents=True)
-    (inside / ".trash" / "x.md").write_text("thrown away")
-    (inside / "a.md").write_text("Text")
-    (inside / "link.md").symlink_to(tmp_path / "outside.md")
-    (inside / "up").symlink_to(tmp_path)
-    assert list(by_path(inside)) == ["a.md"]
-
-
-def test_what_is_no_vault_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "a.txt").write_text("x")
-    for path, words in (
-        (tmp_path / "missing", "There is no file or folder"),
-        (tmp_path / "empty", "is not of obsidian: it has no note"),
-        (tmp_path / "a.txt", "is neither a folder of notes nor a note"),
-    ):
-        with pytest.raises(UserError, match=words):
-            read_all(IMPORTER, path)

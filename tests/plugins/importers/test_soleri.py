@@ -7,9 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from taking import FIXTURES, build, fields, read_all, reasons
+from importer_fixtures import FIXTURES, build, fields, read_all, reasons
 
-from recollect.errors import UserError
 from recollect.plugins.importers.soleri import IMPORTER
 
 HERE = FIXTURES / "soleri"
@@ -90,10 +89,6 @@ def test_chats_are_said_to_be_left_out(tmp_path: Path) -> None:
     assert "not imported" in reason
 
 
-def test_the_folder_is_read_and_again_gives_the_same(vault: Path) -> None:
-    assert read_all(IMPORTER, vault.parent) == read_all(IMPORTER, vault)
-
-
 def test_an_early_vault_without_the_later_columns_is_read(tmp_path: Path) -> None:
     early = """
         CREATE TABLE entries (id TEXT, type TEXT, title TEXT, description TEXT, tags TEXT);
@@ -170,18 +165,3 @@ def test_a_folder_of_bundles_is_read_past_files_that_are_broken(tmp_path: Path) 
     (tmp_path / "soleri-pack.json").write_text('{"name": "pack"}')
     assert len(fields(IMPORTER, tmp_path)) == 2
     assert [where for where, _ in reasons(IMPORTER, tmp_path)] == ["a.json", "b.json, entry 2"]
-
-
-def test_what_soleri_did_not_write_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "empty").mkdir()
-    newer = build(tmp_path / "newer.db", SCHEMA, "PRAGMA user_version = 2")
-    for path, words in (
-        (tmp_path / "missing.db", "There is no file or folder"),
-        (tmp_path / "list.json", r"is not of soleri: it is neither a vault\.db nor a bundle"),
-        (tmp_path / "empty", r"is not of soleri: it is neither a vault\.db nor a bundle"),
-        (build(tmp_path / "other.db", "CREATE TABLE t (a)"), "it has no table 'entries'"),
-        (newer, "is a vault of version 2 of soleri; those up to 1 are supported"),
-    ):
-        with pytest.raises(UserError, match=words):
-            read_all(IMPORTER, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,12 +36,25 @@ def reasons(importer: Importer, path: Path) -> list[tuple[str, str]]:
     return [(one.where, one.reason) for one in read_all(importer, path) if one.fields is None]
 
 
+def script(name: str) -> str:
+    """The SQL of a fixture."""
+    return (FIXTURES / name).read_text(encoding="utf-8")
+
+
 def build(path: Path, *scripts: str) -> Path:
     """A database from the text of SQL scripts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     connection = apsw.Connection(str(path))
-    for script in scripts:
-        connection.execute(script).fetchall()  # to the end, past statements that answer
+    for each in scripts:
+        connection.execute(each).fetchall()  # to the end, past statements that answer
     connection.close()
+    return path
+
+
+def write_zip(path: Path, files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, raw in files.items():
+            archive.writestr(name, raw)
     return path
 
 
