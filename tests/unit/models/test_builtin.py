@@ -1,4 +1,4 @@
-"""The bundled models: whole, declared, licensed, and not too large."""
+"""The bundled models: whole, declared, licensed, and not too large; and their list of words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from recollect.errors import ProviderError, UserError
 from recollect.models import folder as box
 from recollect.models.active import open_embedder, open_reranker
 from recollect.models.base import WEIGHTS
+from recollect.models.english import is_common, is_word
 from recollect.models.folder import Declared, builtin, declarations, folder_of
 from recollect.settings import Embedding, Rerank
 
@@ -108,3 +109,18 @@ def test_the_model_for_many_languages_says_how_it_is_installed(
     assert [declared.name for declared in declarations()] == [
         declared.name for declared in DECLARED if declared.name != "multilingual"
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "word", "common"),
+    [
+        ("keep run take mind tests content type id", True, True),
+        ("kamal laptop embroidery", True, False),
+        ("webhok zzyzx vocab größße a\nb", False, False),
+    ],
+)
+def test_the_bundled_list_knows_common_words_and_other_words(
+    words: str, word: bool, common: bool
+) -> None:
+    for each in words.split(" "):
+        assert (is_word(each), is_common(each)) == (word, common), each

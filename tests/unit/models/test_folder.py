@@ -25,39 +25,6 @@ def truncate_model(folder: Path) -> None:
     replace(folder / "model.onnx", whole[: len(whole) // 2])
 
 
-def truncated_and_undeclared(folder: Path) -> None:
-    truncate_model(folder)
-    (folder / "model.json").unlink()
-
-
-def no_onnx(folder: Path) -> None:
-    (folder / "model.json").unlink()
-    replace(folder / "model.onnx", b"GIF89a, not a model at all")
-
-
-def empty(folder: Path) -> None:
-    (folder / "model.json").unlink()
-    replace(folder / "model.onnx", b"")
-
-
-def wrong_hash(folder: Path) -> None:
-    declare(folder, sha256={"model.onnx": "0" * 64})
-
-
-def changed_tokenizer(folder: Path) -> None:
-    replace(folder / "tokenizer.json", (folder / "tokenizer.json").read_bytes() + b" ")
-
-
-def broken_tokenizer(folder: Path) -> None:
-    (folder / "model.json").unlink()
-    replace(folder / "tokenizer.json", b'{"version": "1.0", "model": {"type": "none such"}}')
-
-
-def tokenizer_of_bytes(folder: Path) -> None:
-    (folder / "model.json").unlink()
-    replace(folder / "tokenizer.json", b"\xff\xfe\x00")
-
-
 def declare(folder: Path, **changes: Any) -> None:
     """Write other values into the folder's declaration."""
     file = folder / "model.json"
@@ -65,28 +32,65 @@ def declare(folder: Path, **changes: Any) -> None:
 
 
 # Each damage that shows when the model is loaded, and a part of what is then said.
-LATE: list[tuple[Callable[[Path], None], str]] = [
-    (truncate_model, "model.onnx is damaged"),
-    (truncated_and_undeclared, "model.onnx is not a usable ONNX model"),
-    (no_onnx, "model.onnx is not a usable ONNX model"),
-    (empty, "model.onnx is not a usable ONNX model"),
-    (wrong_hash, "model.onnx is damaged"),
-    (changed_tokenizer, "tokenizer.json is damaged"),
-    (broken_tokenizer, "tokenizer.json is not a usable tokenizer"),
-    (tokenizer_of_bytes, "tokenizer.json is not a usable tokenizer"),
-]
+def truncated_and_undeclared(folder: Path) -> None:
+    truncate_model(folder)
+    (folder / "model.json").unlink()
 
 
-def check_sentence(error: ProviderError, said: str) -> None:
-    """One sentence that holds what is said, and no other try would help."""
-    text = str(error)
-    assert said in text
+def undeclared(name: str, content: bytes) -> Callable[[Path], None]:
+    """Remove the declaration, and replace a file."""
+
+    def damage(folder: Path) -> None:
+        (folder / "model.json").unlink()
+        replace(folder / name, content)
+
+    return damage
+
+
+LATE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "cut off": (truncate_model, "model.onnx is damaged"),
+    "cut off and undeclared": (
+        truncated_and_undeclared,
+        "model.onnx is not a usable ONNX model",
+    ),
+    "a picture": (
+        undeclared("model.onnx", b"GIF89a, not a model at all"),
+        "model.onnx is not a usable ONNX model",
+    ),
+    "empty": (undeclared("model.onnx", b""), "model.onnx is not a usable ONNX model"),
+    "another hash": (
+        lambda folder: declare(folder, sha256={"model.onnx": "0" * 64}),
+        "model.onnx is damaged",
+    ),
+    "a changed tokenizer": (
+        lambda folder: replace(
+            folder / "tokenizer.json", (folder / "tokenizer.json").read_bytes() + b" "
+        ),
+        "tokenizer.json is damaged",
+    ),
+    "an unknown tokenizer": (
+        undeclared("tokenizer.json", b'{"version": "1.0", "model": {"type": "none such"}}'),
+        "tokenizer.json is not a usable tokenizer",
+    ),
+    "a tokenizer of bytes": (
+        undeclared("tokenizer.json", b"\xff\xfe\x00"),
+        "tokenizer.json is not a usable tokenizer",
+    ),
+}
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """One sentence, and no other try would help."""
+    with pytest.raises(ProviderError) as caught:
+        call()
+    assert not caught.value.transient
+    text = str(caught.value)
     assert text.endswith(".")
     assert "\n" not in text
-    assert not error.transient
+    return text
 
 
-@pytest.mark.parametrize(("damage", "said"), LATE)
+@pytest.mark.parametrize(("damage", "said"), LATE.values(), ids=LATE)
 def test_a_damaged_file_is_refused_by_both_models(
     tmp_path: Path, damage: Callable[[Path], None], said: str
 ) -> None:
@@ -101,64 +105,56 @@ def test_a_damaged_file_is_refused_by_both_models(
         lambda: embedder.windows("a text"),
         lambda: reranker.scores("a question", ["a text"]),
     ):
-        with pytest.raises(ProviderError) as caught:
-            call()
-        check_sentence(caught.value, said)
+        assert said in refusal(call)
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
 def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     folder = copy_model(tmp_path)
     (folder / name).unlink()
-    with pytest.raises(ProviderError) as caught:
-        ModelFolder(folder, "embed")
-    check_sentence(caught.value, f"has no {name}")
+    assert f"has no {name}" in refusal(lambda: ModelFolder(folder, "embed"))
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     for path in (tmp_path / "nowhere", tmp_path / "file"):
-        with pytest.raises(ProviderError) as caught:
-            ModelFolder(path, "embed")
-        check_sentence(caught.value, f"There is no model folder {path}")
+        said = refusal(lambda path=path: ModelFolder(path, "embed"))  # type: ignore[misc]
+        assert f"There is no model folder {path}" in said
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b"null", b""])
 def test_a_declaration_that_is_no_json_object_is_named(tmp_path: Path, content: bytes) -> None:
     folder = copy_model(tmp_path)
     (folder / "model.json").write_bytes(content)
-    with pytest.raises(ProviderError) as caught:
-        ModelFolder(folder, "embed")
-    check_sentence(caught.value, "model.json cannot be read as JSON")
+    said = refusal(lambda: ModelFolder(folder, "embed"))
+    assert "model.json cannot be read as JSON" in said
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("field", "value"),
+    [("pooling", "max"), ("kind", "chat"), ("max_length", 0), ("max_length", -1),
+     ("max_length", "512"), ("query_prefix", None), ("sha256", ["abc"])],
+)  # fmt: skip
+def test_a_declaration_with_a_wrong_value_is_refused(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    folder = copy_model(tmp_path)
+    declare(folder, **{field: value})
+    assert field in refusal(lambda: ModelFolder(folder, "embed"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "said"),
     [
-        {"pooling": "max"},
-        {"kind": "chat"},
-        {"max_length": 0},
-        {"max_length": -1},
-        {"max_length": "512"},
-        {"query_prefix": None},
-        {"sha256": ["abc"]},
+        ("rerank", "embed", "holds a reranker, not an embedding model"),
+        ("embed", "rerank", "holds an embedding model, not a reranker"),
     ],
 )
-def test_a_declaration_with_a_wrong_value_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    folder = copy_model(tmp_path)
-    declare(folder, **wrong)
-    with pytest.raises(ProviderError) as caught:
-        ModelFolder(folder, "embed")
-    check_sentence(caught.value, next(iter(wrong)))
-
-
-def test_a_reranker_is_no_embedder_nor_the_other_way_round(tmp_path: Path) -> None:
-    with pytest.raises(ProviderError) as caught:
-        ModelFolder(copy_model(tmp_path, "rerank"), "embed")
-    check_sentence(caught.value, "holds a reranker, not an embedding model")
-    with pytest.raises(ProviderError) as caught:
-        ModelFolder(copy_model(tmp_path, "embed"), "rerank")
-    check_sentence(caught.value, "holds an embedding model, not a reranker")
+def test_a_model_of_the_other_kind_is_refused(
+    tmp_path: Path, kind: Any, wanted: Any, said: str
+) -> None:
+    folder = copy_model(tmp_path, kind)
+    assert said in refusal(lambda: ModelFolder(folder, wanted))
 
 
 def test_verify_says_what_is_wrong_or_nothing(tmp_path: Path) -> None:
@@ -245,7 +241,7 @@ def open_memory(folder: Path, model: Path) -> Recollect:
     )
 
 
-@pytest.mark.parametrize(("damage", "said"), LATE)
+@pytest.mark.parametrize(("damage", "said"), LATE.values(), ids=LATE)
 def test_a_search_goes_on_by_keywords_and_says_why(
     tmp_path: Path, damage: Callable[[Path], None], said: str
 ) -> None:

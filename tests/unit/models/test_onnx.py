@@ -136,10 +136,26 @@ def test_providers_that_are_installed_are_used_and_the_cpu_last(
     assert given == [used]
 
 
-def test_a_provider_that_onnxruntime_does_not_know_is_refused_by_name() -> None:
-    wrong = OnnxEmbedder(builtin("embed", ""), Embedding(providers="Gpu"), "builtin")
-    with pytest.raises(ProviderError, match=r"embedding\.providers: onnxruntime has no Gpu; allow"):
-        wrong.documents(["a text"])
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"providers": "Gpu"}, r"embedding\.providers: onnxruntime has no Gpu; allow"),
+        ({"dimensions": 385}, "384 dimensions"),
+        ({"document_prefix": "word " * 600}, "no room"),
+    ],
+    ids=["an unknown provider", "too many dimensions", "a prefix that fills the window"],
+)
+def test_a_setting_that_the_model_cannot_follow_is_refused(
+    settings: dict[str, Any], says: str
+) -> None:
+    embedder = OnnxEmbedder(builtin("embed", ""), Embedding(**settings), "builtin")
+
+    def embed() -> None:
+        embedder.windows(SENTENCE)
+        embedder.documents([SENTENCE])
+
+    with pytest.raises(ProviderError, match=says):
+        embed()
 
 
 def test_a_texts_vector_does_not_depend_on_its_company(embedder: OnnxEmbedder) -> None:
@@ -158,18 +174,9 @@ def test_fewer_dimensions_are_the_first_ones_made_unit_length(embedder: OnnxEmbe
     assert "dimensions=128" in cut.identity
 
 
-def test_more_dimensions_than_the_model_has_are_refused() -> None:
-    wide = OnnxEmbedder(builtin("embed", ""), Embedding(dimensions=385), "builtin")
-    with pytest.raises(ProviderError, match="384 dimensions"):
-        wide.documents([TUNING])
-
-
 def test_a_text_far_over_the_window_is_embedded_by_its_beginning(embedder: OnnxEmbedder) -> None:
     long, longer = embedder.documents([SENTENCE * 100, SENTENCE * 200])
     assert np.array_equal(long, longer)
-
-
-def test_what_is_cut_keeps_the_special_tokens(embedder: OnnxEmbedder) -> None:
     [cut] = embedder._model.encode([(SENTENCE * 100,)])
     assert len(cut.ids) == 512
     assert (cut.tokens[0], cut.tokens[-1]) == ("[CLS]", "[SEP]")
@@ -189,12 +196,9 @@ def check_spans(embedder: OnnxEmbedder, text: str) -> list[Span]:
     return spans
 
 
-def test_the_embedder_says_that_it_has_a_window(embedder: OnnxEmbedder) -> None:
-    assert isinstance(embedder, Windowed)
-
-
 @pytest.mark.parametrize("text", ["", " ", "\n\n", TUNING, "  " + SENTENCE * 10 + "  ", "\ud800"])
 def test_a_text_that_fits_is_one_passage(embedder: OnnxEmbedder, text: str) -> None:
+    assert isinstance(embedder, Windowed)
     assert embedder.windows(text) == [Span(0, len(text))]
 
 
@@ -250,13 +254,6 @@ def test_the_prefix_of_documents_takes_its_room_in_every_passage(embedder: OnnxE
     assert len(spans) > 1
     for span in spans:
         assert tokens(embedder, prefix + text[span.start : span.end]) <= 512
-
-
-def test_a_prefix_that_fills_the_window_is_refused() -> None:
-    settings = Embedding(document_prefix="word " * 600)
-    full = OnnxEmbedder(builtin("embed", ""), settings, "builtin")
-    with pytest.raises(ProviderError, match="no room"):
-        full.windows(SENTENCE)
 
 
 def test_a_text_that_is_read_in_pieces_has_the_same_passages(
@@ -414,19 +411,14 @@ def test_a_long_document_is_cut_and_the_question_kept(reranker: OnnxReranker) ->
     asked = "how large is the connection pool"
     answer = "The connection pool is twenty large. "
     [cut] = reranker._model.encode([(asked, SENTENCE * 200)])
+    whole = reranker._model.tokenizer.encode(asked, SENTENCE * 200)
     assert len(cut.ids) == 256
+    assert cut.ids[:-1] == whole.ids[:255]
+    assert cut.tokens[-1] == "[SEP]"
     [alone] = reranker._model.encode([(asked, "")])
-    assert cut.ids[: len(alone.ids) - 1] == alone.ids[:-1]
     assert cut.type_ids[len(alone.ids) - 1 :] == [1] * (256 - len(alone.ids) + 1)
     long, off = reranker.scores(asked, [answer + SENTENCE * 200, BREAD * 400])
     assert long > 0.5 > off
-
-
-def test_a_cut_pair_is_the_beginning_of_the_whole_one(reranker: OnnxReranker) -> None:
-    [cut] = reranker._model.encode([(TUNING, SENTENCE * 200)])
-    whole = reranker._model.tokenizer.encode(TUNING, SENTENCE * 200)
-    assert cut.ids[:-1] == whole.ids[:255]
-    assert cut.tokens[-1] == "[SEP]"
 
 
 def test_a_huge_question_leaves_room_for_the_document(reranker: OnnxReranker) -> None:
@@ -441,16 +433,13 @@ def test_a_huge_question_leaves_room_for_the_document(reranker: OnnxReranker) ->
 # Models that are something else
 
 
-def test_a_reranker_brought_without_a_declaration_is_no_embedder(tmp_path: Path) -> None:
-    folder = ModelFolder(copy_model(tmp_path, "rerank", declared=False), "embed")
+def test_a_model_of_the_other_kind_is_told_even_without_a_declaration(tmp_path: Path) -> None:
+    scores = ModelFolder(copy_model(tmp_path, "rerank", declared=False), "embed")
     with pytest.raises(ProviderError, match="gives scores, not vectors"):
-        OnnxEmbedder(folder, Embedding(), "onnx").documents([TUNING])
-
-
-def test_an_embedder_brought_without_a_declaration_is_no_reranker(tmp_path: Path) -> None:
-    folder = ModelFolder(copy_model(tmp_path, "embed", declared=False), "rerank")
+        OnnxEmbedder(scores, Embedding(), "onnx").documents([TUNING])
+    vectors = ModelFolder(copy_model(tmp_path, "embed", declared=False), "rerank")
     with pytest.raises(ProviderError, match="gives vectors, not scores"):
-        OnnxReranker(folder, "onnx").scores(TUNING, [BREAD])
+        OnnxReranker(vectors, "onnx").scores(TUNING, [BREAD])
 
 
 class Asking:

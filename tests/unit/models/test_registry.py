@@ -1,15 +1,23 @@
-"""Providers of models, and the errors of wrong settings."""
+"""Providers of models, the errors of wrong settings, and how models are measured."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 
 from recollect.errors import UserError
-from recollect.models.active import EMBEDDERS, RERANKERS, Absent, open_embedder, open_reranker
+from recollect.models.active import (
+    EMBEDDERS,
+    RERANKERS,
+    Absent,
+    measure_models,
+    open_embedder,
+    open_reranker,
+)
 from recollect.models.onnx import OnnxEmbedder, OnnxReranker
 from recollect.models.providers import HttpReranker, OllamaEmbedder, OpenAIEmbedder
 from recollect.settings import Embedding, EmbeddingProvider, Rerank, RerankProvider
@@ -111,3 +119,21 @@ assert not early, early
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_text_is_read_twice() -> None:
+    read: list[str] = []
+    queries: list[str] = []
+
+    def scores(query: str, documents: list[str]) -> None:
+        queries.append(query)
+        read.extend(documents)
+
+    embedder = SimpleNamespace(queries=queries.extend, documents=read.extend)
+    models: Any = SimpleNamespace(
+        embedder=lambda: embedder, reranker=lambda: SimpleNamespace(scores=scores)
+    )
+    for _ in range(2):
+        assert "rerank 20 memories" in measure_models(models)
+    assert len(read) == len(set(read)) == 2 * 41
+    assert len(queries) == len(set(queries)) == 2 * 4

@@ -1,8 +1,8 @@
-"""`finish_vectors`, `in_batches`, and what tells the vectors of one model from those of another."""
+"""Vectors of models: `finish_vectors`, `in_batches`, identities, and token vectors with MaxSim."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -10,72 +10,66 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import ProviderError
+from recollect.hashing import is_intact
 from recollect.models.active import Absent, open_embedder
-from recollect.models.vectors import BATCH, finish_vectors, in_batches
+from recollect.models.vectors import (
+    BATCH,
+    QueryTokens,
+    finish_vectors,
+    in_batches,
+    maxsim,
+    pack_tokens,
+    token_cosines,
+)
 from recollect.settings import Embedding
+from recollect.types import Span
+
+if TYPE_CHECKING:
+    from recollect.models.base import Matrix
 
 WHO = "The embedding provider toy"
+NAN, INFINITE = float("nan"), float("inf")
 
 
-def refusal(raw: Any, *, expected_rows: int = 1, dimensions: int = 0) -> str:
+@pytest.mark.parametrize(
+    ("raw", "dimensions", "expected"),
+    [
+        ([[3.0, 4.0], [0.0, -2.0]], 0, [[0.6, 0.8], [0.0, -1.0]]),
+        ([[3.0, 4.0, 12.0]], 2, [[0.6, 0.8]]),  # cut to its first parts
+        ([[3.0, 4.0]], 2, [[0.6, 0.8]]),
+    ],
+)
+def test_rows_become_unit_length_float32(raw: Any, dimensions: int, expected: Any) -> None:
+    rows = finish_vectors(raw, expected_rows=len(raw), dimensions=dimensions, who=WHO)
+    assert rows.dtype == np.float32
+    assert np.allclose(rows, expected)
+
+
+@pytest.mark.parametrize(
+    ("raw", "rows", "dimensions", "says"),
+    [
+        ([[3.0, 4.0]], 1, 3, "2 dimensions, and embedding.dimensions"),
+        ([[1.0]], 2, 0, "1 vectors for 2 texts"),
+        ([[1.0], [1.0]], 1, 0, "2 vectors for 1 texts"),
+        ([], 1, 0, "0 vectors for 1 texts"),
+        ([[1.0, 0.0], [1.0, 0.0, 0.0]], 2, 0, "2 and of 3 dimensions"),
+        ([[0.0, 0.0]], 1, 0, "zero length"),
+        ([[0.0, 1.0]], 1, 1, "zero length"),  # only the cut makes it zero
+        ([[]], 1, 0, "without dimensions"),
+        *([[[1.0, bad]], 1, 0, "NaN or infinity"] for bad in (NAN, INFINITE, -INFINITE, None)),
+        *([[[1.0, bad]], 1, 0, "other than numbers"] for bad in ("many", [1.0], 10**400)),
+    ],
+)
+def test_what_is_no_vector_per_text_is_refused(
+    raw: Any, rows: int, dimensions: int, says: str
+) -> None:
     with pytest.raises(ProviderError) as caught:
-        finish_vectors(raw, expected_rows=expected_rows, dimensions=dimensions, who=WHO)
+        finish_vectors(raw, expected_rows=rows, dimensions=dimensions, who=WHO)
     assert caught.value.transient is False
     message = str(caught.value)
     assert message.startswith(WHO)
     assert message.endswith(".")
-    return message
-
-
-def test_rows_become_unit_length_float32() -> None:
-    rows = finish_vectors([[3.0, 4.0], [0.0, -2.0]], expected_rows=2, dimensions=0, who=WHO)
-    assert rows.dtype == np.float32
-    assert np.allclose(rows, [[0.6, 0.8], [0.0, -1.0]])
-
-
-def test_a_cut_keeps_the_first_parts_and_normalises_again() -> None:
-    rows = finish_vectors([[3.0, 4.0, 12.0]], expected_rows=1, dimensions=2, who=WHO)
-    assert np.allclose(rows, [[0.6, 0.8]])
-
-
-def test_a_cut_to_the_models_own_dimension_changes_nothing() -> None:
-    rows = finish_vectors([[3.0, 4.0]], expected_rows=1, dimensions=2, who=WHO)
-    assert np.allclose(rows, [[0.6, 0.8]])
-
-
-def test_a_cut_beyond_what_the_model_gives_is_refused() -> None:
-    message = refusal([[3.0, 4.0]], dimensions=3)
-    assert "2 dimensions" in message
-    assert "embedding.dimensions" in message
-
-
-def test_a_wrong_count_is_refused_with_both_numbers() -> None:
-    assert "1 vectors for 2 texts" in refusal([[1.0]], expected_rows=2)
-    assert "2 vectors for 1 texts" in refusal([[1.0], [1.0]])
-    assert "0 vectors for 1 texts" in refusal([])
-
-
-def test_rows_of_different_dimensions_are_refused() -> None:
-    assert "2 and of 3 dimensions" in refusal([[1.0, 0.0], [1.0, 0.0, 0.0]], expected_rows=2)
-
-
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf"), None])
-def test_nan_infinity_and_missing_numbers_are_refused(bad: float | None) -> None:
-    assert "NaN or infinity" in refusal([[1.0, bad]])
-
-
-def test_a_zero_vector_is_refused_also_where_only_the_cut_makes_it_zero() -> None:
-    assert "zero length" in refusal([[0.0, 0.0]])
-    assert "zero length" in refusal([[0.0, 1.0]], dimensions=1)
-
-
-def test_a_vector_without_parts_is_refused() -> None:
-    assert "without dimensions" in refusal([[]])
-
-
-@pytest.mark.parametrize("bad", ["many", [1.0], 10**400])
-def test_what_is_no_number_is_refused(bad: Any) -> None:
-    assert "other than numbers" in refusal([[1.0, bad]])
+    assert all(part in message for part in says.split(", and "))
 
 
 def test_no_texts_give_an_empty_matrix() -> None:
@@ -173,3 +167,46 @@ def test_identity_leaves_out_the_address_and_the_time_out() -> None:
         provider="openai", model="m", base_url="https://me:secret@host/v1", timeout_s=1
     )
     assert identity(plain) == identity(elsewhere)
+
+
+WIDTH = 96
+
+
+def unit_vectors(count: int) -> Matrix:
+    rows = np.random.default_rng(1).normal(size=(count, WIDTH)).astype(np.float32)
+    made: Matrix = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return made
+
+
+SCALES = np.full(WIDTH, WIDTH**-0.5, np.float32)
+TEXT = unit_vectors(40)
+QUERY = QueryTokens(
+    [Span(0, 4), Span(5, 9), Span(10, 12)], TEXT[[3, 20, 7]], np.array([0.5, 0.3, 0.2], np.float32)
+)
+
+
+def test_a_token_takes_two_bits_a_number_and_a_text_a_checksum() -> None:
+    assert len(pack_tokens(TEXT, SCALES)) == 40 * WIDTH // 4 + 4
+
+
+def test_cosines_of_packed_vectors_are_near_those_of_the_vectors() -> None:
+    [found] = token_cosines(QUERY, [pack_tokens(TEXT, SCALES)], SCALES)
+    assert found.shape == (3, 40)
+    assert found.argmax(axis=1).tolist() == [3, 20, 7]
+    assert np.abs(found - QUERY.vectors @ TEXT.T).max() < 0.15
+
+
+def test_maxsim_is_the_weighted_mean_of_the_best_cosines() -> None:
+    similarities = np.array([[0.1, 0.8], [0.4, -0.2], [0.0, 0.5]], np.float32)
+    assert maxsim(QUERY, similarities) == pytest.approx(0.5 * 0.8 + 0.3 * 0.4 + 0.2 * 0.5)
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
+def test_damaged_vectors_are_left_out_and_the_others_compared(damage: str) -> None:
+    whole = pack_tokens(TEXT[:10], SCALES)
+    damaged = {"cut": whole[:-24], "changed": b"?" + whole[1:], "empty": b""}[damage]
+    assert is_intact(whole)
+    assert not is_intact(damaged)
+    left_out, compared = token_cosines(QUERY, [damaged, whole], SCALES)
+    assert left_out.shape == (3, 0)
+    assert compared.shape == (3, 10)
