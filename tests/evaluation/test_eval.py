@@ -18,23 +18,12 @@ from commandline import (
     check_error,
     check_schema,
     check_usage_error,
-    lines,
 )
+from sets import DOCUMENTS, written
 
 from model_server import ModelServer
 from patience import until
 
-DOCUMENTS = (
-    {"_id": "d1", "title": "Rotate tokens", "text": "Refresh tokens are rotated every night."},
-    {"_id": "d2", "title": "Deployments", "text": "Nothing is deployed on Fridays."},
-    {"_id": "d3", "title": "Tea", "text": "Anna drinks tea, never coffee."},
-)
-QUESTIONS = (
-    {"_id": "q1", "text": "when are refresh tokens rotated"},
-    {"_id": "q2", "text": "what is deployed on Fridays"},
-    {"_id": "q3", "text": "the first king of Rome"},
-)
-JUDGED = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t1\nq2\tgone\t1\n"
 MEASURES = {"ndcg@10", "mrr@10", "recall@10"}
 
 
@@ -50,12 +39,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    (folder / "corpus.jsonl").write_bytes(lines(*DOCUMENTS))
-    (folder / "queries.jsonl").write_bytes(lines(*QUESTIONS))
-    (folder / "qrels.tsv").write_text(JUDGED, encoding="utf-8")
-    return folder
+    return written(tmp_path / "small", judged=("q1\td1\t2", "q2\td2\t1", "q2\tgone\t1"))
 
 
 def test_the_json_is_the_contract(home: Home, dataset: Path) -> None:

@@ -1,17 +1,20 @@
-"""A gold set of one's own: made, grown, and read against the vault."""
+"""Questions of one's own: a gold set, made, grown and read against the vault, and feedback."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from recollect.engine import Recollect
+from recollect.engine.feedback import gold_folder
 from recollect.errors import UserError
 from recollect.settings import Embedding, Rerank, Settings
 from recollect_evaluation.datasets import load
 from recollect_evaluation.gold import add_judgements, create_gold, is_gold, load_gold
+from recollect_evaluation.own_questions import own_questions, own_scores
 
 OFF = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
 
@@ -118,3 +121,51 @@ def test_a_judged_memory_that_was_forgotten_counts_as_not_found(
     assert dataset.grades["q1"] == {"a": 1, "b": 1}
     reason = "judged documents that are not in the vault: they count as not found"
     assert dataset.problems == {f"{reason} (first: q1 b)": 1}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def tides(home: Path) -> Iterator[Recollect]:
+    none = {"RECOLLECT_EMBEDDING__PROVIDER": "none", "RECOLLECT_RERANK__PROVIDER": "none"}
+    with Recollect(home=home, environment=none) as made:
+        made.save(id="tides", title="Tides turn at noon")
+        made.save(id="boats", title="Boats leave with the tide")
+        yield made
+
+
+def test_questions_are_those_with_an_accepted_result_and_those_of_the_gold_set(
+    tides: Recollect, home: Path
+) -> None:
+    tides.feedback("when do tides turn", "tides", accept=True)
+    tides.feedback("when do tides turn", "boats", accept=False)
+    tides.feedback("anything else", "boats", accept=False)
+    assert own_questions(tides) == {"when do tides turn": {"tides": 1, "boats": 0}}
+    create_gold(gold_folder(home))
+    add_judgements(tides, gold_folder(home), "when do boats leave", ["boats"], 2)
+    assert own_questions(tides)["when do boats leave"] == {"boats": 2}
+
+
+def test_a_recipe_is_scored_without_what_feedback_itself_adds(tides: Recollect) -> None:
+    """The wrong memory was accepted: the recipe that counts it would be perfect."""
+    assert own_scores(tides, [(tides.recipe("blend"),) * 2]).scores == []
+    tides.feedback("when do tides turn at noon", "boats", accept=True)
+    [plain] = own_scores(tides, [(tides.recipe("blend"),) * 2]).scores
+    assert 0 < plain.ndcg < 1
+    assert (plain.better, plain.worse) == (0, 0)
+    assert plain.low <= plain.ndcg <= plain.high
+
+
+def test_the_same_questions_are_asked_however_long_they_take(
+    tides: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect_evaluation.own_questions.MOST_QUESTIONS", 2)
+    for query in ("when do tides turn", "do tides turn at noon", "turning tides"):
+        tides.feedback(query, "tides", accept=True)
+    hours = count(step=3600.0).__next__
+    monkeypatch.setattr("time.monotonic", hours)
+    found = own_scores(tides, [(tides.recipe("blend"),) * 2])
+    assert (found.known, found.asked) == (3, 2)

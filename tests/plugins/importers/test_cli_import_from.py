@@ -1,17 +1,21 @@
-"""`recollect import --from TOOL PATH`: what eleven other tools have written, by the command."""
+"""`recollect import --from TOOL PATH`: what eleven other tools have written, and the importer of
+another package (docs/how-to/write-a-plugin.md)."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from commandline import NOW, Home, check_error, check_usage_error
+from docs_blocks import DOCS
 from importer_fixtures import FIXTURES, build, script
 
-from recollect.ingest.exchange import list_tools
+from recollect.entry_points import entry_points_of
+from recollect.ingest.exchange import GROUP, list_tools
 
 
 @pytest.fixture
@@ -206,3 +210,45 @@ def test_secrets_stay_out_and_are_told(home: Home, tmp_path: Path) -> None:
     done = home.call("import", "--from", "markdown", str(path))
     assert "Redacted 1 secret: github token" in done.err
     assert secret not in home.call("export").out
+
+
+PAGE = (DOCS / "how-to" / "write-a-plugin.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.fixture
+def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder in which the package is, as pip would leave it."""
+    entry = block("ini").splitlines()[1].replace('"', "")
+    information = tmp_path / "packages" / "recollect_todo-1.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Name: recollect-todo\nVersion: 1\n")
+    entries = f"[{GROUP}]\n{entry}\ngone = gone.todo:IMPORTER\n"
+    (information / "entry_points.txt").write_text(entries)
+    (information.parent / "recollect_todo.py").write_text(block("python"))
+    monkeypatch.syspath_prepend(information.parent)
+    entry_points_of.cache_clear()
+    yield information.parent
+    entry_points_of.cache_clear()
+
+
+@pytest.mark.usefixtures("other_package")
+def test_an_importer_of_another_package_is_used_and_listed(home: Home, tmp_path: Path) -> None:
+    todo = tmp_path / "todo.txt"
+    todo.write_text("Renew the mooring\nx Order two buoys\n\n", encoding="utf-8")
+    done = home.call("import", "--from", "todo", str(todo))
+    assert "2 added" in done.out
+    assert "line 3: It is empty." in done.out + done.err
+    assert sorted(memory["tags"] for memory in home.json("list")) == [["done"], ["open"]]
+    assert "todo" in check_error(home.call("import", "--from", "abacus", str(todo)))
+
+
+@pytest.mark.usefixtures("other_package")
+def test_a_plugin_whose_module_is_gone_is_left_out() -> None:
+    assert "todo" in list_tools()
+    assert "gone" not in list_tools()

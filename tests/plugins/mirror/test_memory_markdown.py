@@ -22,7 +22,7 @@ from recollect.documents.memory_markdown import (
 from recollect.errors import UserError
 from recollect.ingest.draft import make_draft
 from recollect.plugins.importers.markdown import read
-from recollect.plugins.mirror.folder import free_path, safe_name, same_place, write_folder
+from recollect.plugins.mirror.folder import free_path, safe_name, same_place
 from recollect.types import Memory
 
 MADE = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -115,10 +115,33 @@ def test_lines_of_the_front_matter_that_are_not_ours_stay() -> None:
     assert as_markdown(memory(), file.extras).count("aliases:\n  - token\ncss: x\n---\n") == 1
 
 
-def test_front_matter_may_be_written_in_any_yaml() -> None:
-    text = "---\n'title': 'it''s'\ntags: [a, \"b\"]\nkind: >\n  folded\n  text\n---\nBody\n"
-    fields = parse(text).fields
-    assert fields == {"title": "it's", "tags": ["a", "b"], "kind": "folded text\n", "text": "Body"}
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (
+            "---\n'title': 'it''s'\ntags: [a, \"b\"]\nkind: >\n  folded\n  text\n---\nBody\n",
+            {"title": "it's", "tags": ["a", "b"], "kind": "folded text\n", "text": "Body"},
+        ),
+        ("---\ntitle: a\ntitle: b\n---\n", {"title": "b"}),
+        (
+            "---\nid: a\nseverity:\nkind: ''\nvalid_until:\ntitle:\n---\nText\n",
+            {"id": "a", "title": "", "text": "Text"},
+        ),
+        (
+            "Text\n%%recollect:why%%\none\n%% recollect: why %%\n## Why\n\ntwo\n",
+            {"text": "Text", "why": "one\n\ntwo"},
+        ),
+        ('---\nid: a\ntext: " x"\n---\nmore\n', {"id": "a", "text": " x\n\nmore"}),
+        ("---\nText", {"text": "---\nText"}),
+    ],
+    ids=[
+        "any YAML", "of a key that is there twice the last", "no empty kind, severity or time",
+        "a section without its heading, twice", "a text in front matter and body",
+        "a rule at the beginning",
+    ],
+)  # fmt: skip
+def test_a_file_may_be_written_in_many_ways(text: str, fields: dict[str, object]) -> None:
+    assert parse(text).fields == fields
 
 
 @pytest.mark.parametrize("key", ["größe", "dc:title", '"a: b"', "two words", "übersicht "])
@@ -135,24 +158,6 @@ def test_long_lines_in_front_matter_take_no_longer_than_they_are(line: str) -> N
     assert parse(f"---\nid: a\n{line}\n---\n").problem
 
 
-def test_of_a_key_that_stands_twice_the_last_counts() -> None:
-    assert parse("---\ntitle: a\ntitle: b\n---\n").fields == {"title": "b"}
-
-
-def test_an_empty_value_is_none_where_a_memory_cannot_have_it() -> None:
-    file = parse("---\nid: a\nseverity:\nkind: ''\nvalid_until:\ntitle:\n---\nText\n")
-    assert file.fields == {"id": "a", "title": "", "text": "Text"}
-
-
-def test_a_section_may_lose_its_heading_and_be_there_twice() -> None:
-    text = "Text\n%%recollect:why%%\none\n%% recollect: why %%\n## Why\n\ntwo\n"
-    assert parse(text).fields == {"text": "Text", "why": "one\n\ntwo"}
-
-
-def test_a_text_in_the_front_matter_and_one_in_the_body_are_both_kept() -> None:
-    assert parse('---\nid: a\ntext: " x"\n---\nmore\n').fields["text"] == " x\n\nmore"
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -166,10 +171,6 @@ def test_a_text_in_the_front_matter_and_one_in_the_body_are_both_kept() -> None:
 )
 def test_front_matter_that_cannot_be_read_is_a_problem(text: str, problem: str) -> None:
     assert problem in parse(text).problem
-
-
-def test_a_note_that_begins_with_a_rule_has_no_front_matter() -> None:
-    assert parse("---\nText").fields == {"text": "---\nText"}
 
 
 def test_an_id_is_found_in_a_file_that_is_broken() -> None:
@@ -278,16 +279,6 @@ def test_a_memory_without_a_title_is_called_by_its_text_then_its_id() -> None:
 
 
 # Whole folders
-
-
-def test_a_folder_that_is_not_empty_is_not_written_into(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").touch()
-    with pytest.raises(UserError, match="is not empty"):
-        write_folder(tmp_path, [memory()])
-    with pytest.raises(UserError, match="is a file"):
-        write_folder(tmp_path / "mine.txt", [memory()])
-    with pytest.raises(UserError, match="is a file"):
-        write_folder(tmp_path / "mine.txt" / "below", [memory()])
 
 
 def test_reading_a_folder_names_what_is_bad_and_what_has_no_place(tmp_path: Path) -> None:

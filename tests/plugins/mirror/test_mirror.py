@@ -164,14 +164,9 @@ def test_a_deleted_file_forgets_the_memory(tides: Pair) -> None:
     tides.vault.forget(["tides"], undo=True)
     assert tides.done() == [("write", "Tides.md")]
     assert tides.show("tides").text == "High at noon."
-
-
-def test_a_deleted_file_of_a_changed_memory_is_written_again(tides: Pair) -> None:
-    tides.save("other")
-    tides.mirror()
     (tides.folder / "Tides.md").unlink()
     tides.vault.edit("tides", text="High at one.")
-    assert tides.done() == [("write", "Tides.md")]
+    assert tides.done() == [("write", "Tides.md")], "A changed memory is written again."
     tides.check_settled()
 
 
@@ -277,10 +272,24 @@ def test_a_new_note_in_which_nothing_stands_yet_waits(pair: Pair) -> None:
     assert pair.done() == [("take in", "Untitled.md")]
 
 
-def test_a_copy_of_a_file_becomes_a_memory_of_its_own(tides: Pair) -> None:
-    tides.write("Tides 1.md", tides.text("Tides.md").replace("noon", "two"))
-    assert tides.done() == [("take in", "Tides 1.md")]
-    assert sorted(one.text for one in tides.vault.export()) == ["High at noon.", "High at two."]
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("Tides 1.md", "noon", "two"),
+        ("A copy.md", "noon", "noon"),
+        ("From.md", "id: tides", "id: elsewhere-1"),
+    ],
+    ids=["a changed copy", "an exact copy", "an unknown id"],
+)
+def test_a_copy_of_a_file_becomes_a_memory_of_its_own(
+    tides: Pair, name: str, old: str, new: str
+) -> None:
+    text = tides.text("Tides.md").replace(old, new)
+    tides.write(name, text)
+    assert tides.done() == [("take in", name)]
+    [own] = [id for id in tides.ids() if id != "tides"]
+    assert tides.show(own).text == ("High at two." if new == "two" else "High at noon.")
+    assert own == "elsewhere-1" or "elsewhere-1" not in text
     assert tides.show("tides").text == "High at noon."
     tides.check_settled()
 
@@ -291,20 +300,6 @@ def test_a_note_whose_name_differs_in_case_alone_is_another_one(tides: Pair) -> 
         pytest.skip("this file system takes them for one")
     assert tides.done() == [("take in", "TIDES.md")]
     assert tides.show("tides").text == "High at noon."
-    tides.check_settled()
-
-
-def test_an_exact_copy_is_a_memory_too(tides: Pair) -> None:
-    tides.write("A copy.md", tides.text("Tides.md"))
-    assert tides.done() == [("take in", "A copy.md")]
-    assert len(tides.ids()) == 2
-    tides.check_settled()
-
-
-def test_a_file_with_an_unknown_id_becomes_that_memory(tides: Pair) -> None:
-    tides.write("From.md", tides.text("Tides.md").replace("id: tides", "id: elsewhere-1"))
-    tides.mirror()
-    assert tides.ids() == ["elsewhere-1", "tides"]
     tides.check_settled()
 
 
@@ -471,23 +466,16 @@ def test_links_are_never_followed(tides: Pair, tmp_path: Path) -> None:
     assert path == "x"
 
 
-def test_a_file_that_became_a_link_is_named_and_its_memory_stays(
-    tides: Pair, tmp_path: Path
+@pytest.mark.parametrize("name", ["Sea", "Sea/Tides.md"])
+def test_what_became_a_link_is_named_and_nothing_is_forgotten(
+    tides: Pair, tmp_path: Path, name: str
 ) -> None:
-    (tides.folder / "Tides.md").rename(tmp_path / "Tides.md")
-    (tides.folder / "Tides.md").symlink_to(tmp_path / "Tides.md")
-    (tides.folder / "more.md").write_text("more")
-    assert tides.mirror().problems == (("Tides.md", "It is a link, and links are not followed."),)
-    assert "tides" in tides.ids()
-
-
-def test_a_folder_that_became_a_link_forgets_nothing(tides: Pair, tmp_path: Path) -> None:
     tides.vault.edit("tides", project="Sea")
     tides.save("other")
     tides.mirror()
-    (tides.folder / "Sea").rename(tmp_path / "Sea")
-    (tides.folder / "Sea").symlink_to(tmp_path / "Sea")
-    assert tides.mirror().problems == (("Sea", "It is a link, and links are not followed."),)
+    (tides.folder / name).rename(tmp_path / "aside")
+    (tides.folder / name).symlink_to(tmp_path / "aside")
+    assert tides.mirror().problems == ((name, "It is a link, and links are not followed."),)
     assert tides.ids() == ["other", "tides"]
 
 
@@ -534,17 +522,6 @@ def test_the_rights_of_a_file_stay(tides: Pair) -> None:
 
 
 # What is refused
-
-
-def test_a_folder_that_is_not_there_is_refused(pair: Pair) -> None:
-    pair.save("a")
-    with pytest.raises(UserError, match="There is no folder"):
-        pair.vault.mirror(pair.folder / "nowhere")
-    (pair.folder / "file").touch()
-    with pytest.raises(UserError, match="is a file"):
-        pair.vault.mirror(pair.folder / "file")
-    with pytest.raises(UserError, match="Name a folder"):
-        pair.vault.mirror()
 
 
 def test_a_folder_whose_files_are_all_gone_is_refused_and_nothing_is_forgotten(tides: Pair) -> None:
@@ -615,47 +592,24 @@ def broken(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def a_change_in_the_vault(pair: Pair) -> None:
-    pair.vault.edit("tides", text="High at one.", title="New title")
-
-
-def a_change_in_the_file(pair: Pair) -> None:
-    pair.change("Tides.md", "noon", f"one, with {GITHUB}")
-
-
-def a_new_note(pair: Pair) -> None:
-    pair.write("Note.md", "# A note\n\nwith a #tag\n")
-
-
-def a_new_memory(pair: Pair) -> None:
-    pair.save("new", text="said")
-
-
-def a_conflict(pair: Pair) -> None:
+def change_both(pair: Pair) -> None:
     pair.vault.edit("tides", text="High at one.")
     pair.change("Tides.md", "noon", "two")
 
 
-def a_forgotten_memory(pair: Pair) -> None:
-    pair.vault.forget(["tides"])
+CHANGES: dict[str, tuple[int, Callable[[Pair], object]]] = {
+    "memory": (2, lambda pair: pair.vault.edit("tides", text="High at one.", title="New title")),
+    "file": (2, lambda pair: pair.change("Tides.md", "noon", f"one, with {GITHUB}")),
+    "new note": (3, lambda pair: pair.write("Note.md", "# A note\n\nwith a #tag\n")),
+    "new memory": (3, lambda pair: pair.save("new", text="said")),
+    "conflict": (3, change_both),
+    "forgotten": (1, lambda pair: pair.vault.forget(["tides"])),
+}
 
 
-@pytest.mark.parametrize(
-    ("change", "memories"),
-    [
-        (a_change_in_the_vault, 2),
-        (a_change_in_the_file, 2),
-        (a_new_note, 3),
-        (a_new_memory, 3),
-        (a_conflict, 3),
-        (a_forgotten_memory, 1),
-    ],
-)
+@pytest.mark.parametrize(("memories", "change"), CHANGES.values(), ids=CHANGES)
 def test_interrupted_before_the_state_is_kept_the_next_run_finds_no_conflict(
-    tides: Pair,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Pair], None],
-    memories: int,
+    tides: Pair, monkeypatch: pytest.MonkeyPatch, memories: int, change: Callable[[Pair], object]
 ) -> None:
     tides.save("other")
     tides.mirror()
@@ -674,7 +628,7 @@ def test_interrupted_before_the_state_is_kept_the_next_run_finds_no_conflict(
 def test_interrupted_within_a_conflict_it_is_kept_but_once(
     tides: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a_conflict(tides)
+    change_both(tides)
     with monkeypatch.context() as patch:
         patch.setattr(mirrored_folder.MirroredFolder, "replace", broken)
         with pytest.raises(KeyboardInterrupt):

@@ -45,63 +45,59 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+class Session:
+    """A session of a coding agent in a folder of the project, and the vault that follows it."""
+
+    def __init__(self, memory: Recollect, client: str, root: Path, folder: Path) -> None:
+        self.memory, self.client, self.root = memory, client, root
+        self.file = write_session(root / FILES[client], session(client, str(folder)), str(folder))
+
+    def add(self) -> Synced:
+        return self.memory.add_transcripts(self.root, self.client)
+
+    def append(self, *texts: str) -> None:
+        """Add to the file, at another time than the one at which it was read."""
+        with self.file.open("a") as stream:
+            stream.write("".join(texts))
+        os.utime(self.file, (1_800_000_000, 1_800_000_000 + len(texts)))
+
+    def line(self, role: str, text: str, minute: int = 30) -> str:
+        return line(another_turn(self.client, role, text, minute))
+
+    def goes_on(self, role: str, text: str, minute: int = 30) -> None:
+        self.append(self.line(role, text, minute))
+
+    def said(self) -> list[Memory]:
+        """The turns, in the order of their files."""
+        every = list(self.memory.export())
+        places = self.memory.store.folders.places([each.id for each in every])
+        return sorted(every, key=lambda each: (places[each.id].file, places[each.id].chunk.number))
+
+
 @pytest.fixture(params=CLIENTS)
-def client(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def agent(
+    request: pytest.FixtureRequest, memory: Recollect, tmp_path: Path, project: Path
+) -> Session:
+    return Session(memory, request.param, tmp_path / "sessions", project / "src")
 
 
 @pytest.fixture
-def file(client: str, tmp_path: Path, project: Path) -> Path:
-    """The session of an agent that works in a folder of the project."""
-    place = tmp_path / "sessions" / FILES[client]
-    return write_session(place, session(client, str(project / "src")), str(project / "src"))
-
-
-@pytest.fixture
-def claude(tmp_path: Path, project: Path) -> Path:
-    place = tmp_path / "sessions" / FILES["claude-code"]
-    return write_session(place, session("claude-code", str(project)))
-
-
-def add(memory: Recollect, file: Path, client: str) -> Synced:
-    root = Path(str(file).removesuffix(FILES[client]))
-    return memory.add_transcripts(root, client)
-
-
-def said(memory: Recollect) -> list[Memory]:
-    """The turns, in the order of their files."""
-    every = list(memory.export())
-    places = memory.store.folders.places([each.id for each in every])
-    return sorted(every, key=lambda each: (places[each.id].file, places[each.id].chunk.number))
-
-
-def lines(memory: Recollect) -> list[tuple[int, int]]:
-    places = memory.store.folders.places([each.id for each in memory.export()])
-    chunks = sorted((place.chunk for place in places.values()), key=lambda chunk: chunk.number)
-    return [(chunk.first_line, chunk.last_line) for chunk in chunks]
-
-
-def append(file: Path, *texts: str) -> None:
-    """Add to a file, at another time than the one at which it was read."""
-    with file.open("a") as stream:
-        stream.write("".join(texts))
-    os.utime(file, (1_800_000_000, 1_800_000_000 + len(texts)))
+def claude(memory: Recollect, tmp_path: Path, project: Path) -> Session:
+    return Session(memory, "claude-code", tmp_path / "sessions", project)
 
 
 # What a session becomes
 
 
-def test_each_turn_is_a_memory_of_its_project_and_time(
-    memory: Recollect, file: Path, client: str
-) -> None:
-    done = add(memory, file, client)
+def test_each_turn_is_a_memory_of_its_project_and_time(memory: Recollect, agent: Session) -> None:
+    done = agent.add()
     assert (done.files, done.memories) == ({"added": 1}, {"added": 4})
-    first, answer, second, last = said(memory)
+    first, answer, second, last = agent.said()
     assert [each.text for each in (first, answer, second, last)] == [
         QUESTION, f"{LOOKING}\n\n{ANSWER}", CORRECTION, DONE,
     ]  # fmt: skip
-    assert {(each.kind, each.tier, each.project, each.source) for each in said(memory)} == {
-        ("session", "file", "harbor-api", client)
+    assert {(each.kind, each.tier, each.project, each.source) for each in agent.said()} == {
+        ("session", "file", "harbor-api", agent.client)
     }
     assert first.title == "Session of 2026-10-12"
     assert (first.context, answer.context) == (f"User: {QUESTION}", f"Answer to: {QUESTION}")
@@ -109,20 +105,20 @@ def test_each_turn_is_a_memory_of_its_project_and_time(
     assert not [one for one in memory.doctor() if one.problem]
 
 
-def test_a_result_names_the_file_and_the_lines(memory: Recollect, file: Path, client: str) -> None:
-    add(memory, file, client)
+def test_a_result_names_the_file_and_the_lines(memory: Recollect, agent: Session) -> None:
+    agent.add()
     [result] = memory.search("how many connections has the pool", limit=1)
     assert result.file is not None
-    assert result.file.path == str(file)
-    found = file.read_text().splitlines()
+    assert result.file.path == str(agent.file)
+    found = agent.file.read_text().splitlines()
     lines = found[result.file.first_line - 1 : result.file.last_line]
     assert any(said in line for line in lines for said in (QUESTION, ANSWER))
 
 
 def test_sessions_are_found_by_their_kind_and_are_no_context(
-    memory: Recollect, claude: Path
+    memory: Recollect, claude: Session
 ) -> None:
-    add(memory, claude, "claude-code")
+    claude.add()
     memory.save(title="Pool", text="The pool of connections has 20 places.", project="harbor-api")
     assert {each.memory.kind for each in memory.search("pool connections")} == {"session", "fact"}
     only = memory.search("pool connections", filter=Filter(kind="session"))
@@ -133,24 +129,24 @@ def test_sessions_are_found_by_their_kind_and_are_no_context(
     assert {each.kind for each in asked.memories} == {"session"}
 
 
-def test_a_long_turn_becomes_several_memories(memory: Recollect, claude: Path) -> None:
+def test_a_long_turn_becomes_several_memories(memory: Recollect, claude: Session) -> None:
     long = "\n\n".join(f"Paragraph {number}. " + "The crane lifts. " * 30 for number in range(12))
-    append(claude, line(another_turn("claude-code", "user", long)))
-    add(memory, claude, "claude-code")
-    parts = said(memory)[4:]
+    claude.goes_on("user", long)
+    claude.add()
+    parts = claude.said()[4:]
     assert len(parts) > 2
     assert all(len(part.text) <= 2_500 for part in parts)
-    assert len(set(lines(memory)[4:])) == 1
+    places = memory.store.folders.places([part.id for part in parts]).values()
+    assert len({(place.chunk.first_line, place.chunk.last_line) for place in places}) == 1
 
 
-def test_secrets_are_replaced_everywhere(memory: Recollect, claude: Path) -> None:
+def test_secrets_are_replaced_everywhere(memory: Recollect, claude: Session) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    append(
-        claude,
-        line(another_turn("claude-code", "user", f"Use the token {secret}")),
-        line(another_turn("claude-code", "agent", f"I use {secret} now.", 31)),
+    claude.append(
+        claude.line("user", f"Use the token {secret}"),
+        claude.line("agent", f"I use {secret} now.", 31),
     )
-    done = add(memory, claude, "claude-code")
+    done = claude.add()
     assert done.redacted
     rows = [
         *memory.store.database.rows("SELECT heading FROM cuts"),
@@ -165,12 +161,12 @@ def test_secrets_are_replaced_everywhere(memory: Recollect, claude: Path) -> Non
 
 
 def test_only_what_was_appended_is_read_and_written(
-    memory: Recollect, file: Path, client: str, monkeypatch: pytest.MonkeyPatch
+    memory: Recollect, agent: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add(memory, file, client)
-    before = said(memory)
-    size = file.stat().st_size
-    append(file, line(another_turn(client, "user", "And the timeout?")))
+    agent.add()
+    before = agent.said()
+    size = agent.file.stat().st_size
+    agent.goes_on("user", "And the timeout?")
     read: list[int] = []
     decoded = base._decode
 
@@ -179,51 +175,48 @@ def test_only_what_was_appended_is_read_and_written(
         return decoded(raw)
 
     monkeypatch.setattr(base, "_decode", counted)
-    done = add(memory, file, client)
+    done = agent.add()
     assert (done.files, done.memories) == ({"changed": 1}, {"added": 1})
-    assert said(memory)[:4] == before
-    assert said(memory)[4].text == "And the timeout?"
+    assert agent.said()[:4] == before
+    assert agent.said()[4].text == "And the timeout?"
     assert sum(read) < size
     assert not [one for one in memory.doctor() if one.problem]
 
 
-def test_an_answer_that_goes_on_is_still_one_turn(
-    memory: Recollect, file: Path, client: str
-) -> None:
-    add(memory, file, client)
-    append(file, line(another_turn(client, "agent", "The tests pass.")))
-    assert add(memory, file, client).memories == {"updated": 1}
-    last = said(memory)[-1]
+def test_an_answer_that_goes_on_is_still_one_turn(agent: Session) -> None:
+    agent.add()
+    agent.goes_on("agent", "The tests pass.")
+    assert agent.add().memories == {"updated": 1}
+    last = agent.said()[-1]
     assert last.text == f"{DONE}\n\nThe tests pass."
     assert last.context == f"Answer to: {CORRECTION}"
-    append(file, line(another_turn(client, "user", "Good.", 31)))
-    add(memory, file, client)
-    append(file, line(another_turn(client, "agent", "Anything else?", 32)))
-    add(memory, file, client)
-    assert said(memory)[-1].context == "Answer to: Good."
-    assert len(said(memory)) == 6
+    agent.goes_on("user", "Good.", 31)
+    agent.add()
+    agent.goes_on("agent", "Anything else?", 32)
+    agent.add()
+    assert agent.said()[-1].context == "Answer to: Good."
+    assert len(agent.said()) == 6
 
 
-def test_a_cut_line_waits_and_a_touched_file_is_unchanged(
-    memory: Recollect, file: Path, client: str
-) -> None:
-    add(memory, file, client)
-    whole = line(another_turn(client, "user", "And the timeout?"))
-    append(file, whole[:30])
-    assert add(memory, file, client).files == {"unchanged": 1}
-    assert add(memory, file, client).memories == {}
-    append(file, whole[30:], "")
-    assert add(memory, file, client).memories == {"added": 1}
+def test_a_cut_line_waits_and_a_touched_file_is_unchanged(agent: Session) -> None:
+    agent.add()
+    whole = agent.line("user", "And the timeout?")
+    agent.append(whole[:30])
+    assert agent.add().files == {"unchanged": 1}
+    assert agent.add().memories == {}
+    agent.append(whole[30:], "")
+    assert agent.add().memories == {"added": 1}
 
 
 def test_reading_in_parts_gives_the_same_and_goes_on_after_a_kill(
-    memory: Recollect, file: Path, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Recollect, agent: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    more = [line(another_turn(client, "user", f"Question number{n}?", n)) for n in range(1, 50)]
-    append(file, *more)
-    with vault(tmp_path / "other") as other:
-        add(other, file, client)
-        expected = [(each.id, each.text, each.context) for each in said(other)]
+    more = [agent.line("user", f"Question number{n}?", n) for n in range(1, 50)]
+    agent.append(*more)
+    with vault(tmp_path / "other") as other, monkeypatch.context() as patch:
+        patch.setattr(agent, "memory", other)
+        agent.add()
+        expected = [(each.id, each.text, each.context) for each in agent.said()]
     monkeypatch.setattr(transcript_reading, "PART", 7)
     monkeypatch.setattr("recollect.folders.sync.BATCH_CHUNKS", 7)
     real = drafts_of
@@ -236,110 +229,104 @@ def test_reading_in_parts_gives_the_same_and_goes_on_after_a_kill(
     with monkeypatch.context() as patch:
         patch.setattr(transcript_reading, "drafts_of", killed)
         with pytest.raises(KeyboardInterrupt):
-            add(memory, file, client)
-    assert 0 < len(said(memory)) < len(expected)
-    done = add(memory, file, client)
+            agent.add()
+    assert 0 < len(agent.said()) < len(expected)
+    done = agent.add()
     assert done.files == {"changed": 1}
-    assert [(each.id, each.text, each.context) for each in said(memory)] == expected
+    assert [(each.id, each.text, each.context) for each in agent.said()] == expected
     assert not [one for one in memory.doctor() if one.problem]
-    assert add(memory, file, client).files == {"unchanged": 1}
+    assert agent.add().files == {"unchanged": 1}
 
 
-def test_a_file_that_was_written_anew_is_read_anew(
-    memory: Recollect, file: Path, client: str
-) -> None:
-    add(memory, file, client)
-    records = session(client)
-    write_session(file, [*records[:1], another_turn(client, "user", "Something else?")])
-    assert add(memory, file, client).memories == {"added": 1, "forgotten": 4}
-    assert [each.text for each in said(memory)] == ["Something else?"]
+def test_a_file_that_was_written_anew_is_read_anew(agent: Session) -> None:
+    agent.add()
+    records = session(agent.client)
+    write_session(agent.file, [*records[:1], another_turn(agent.client, "user", "Something else?")])
+    assert agent.add().memories == {"added": 1, "forgotten": 4}
+    assert [each.text for each in agent.said()] == ["Something else?"]
 
 
 def test_a_session_that_its_client_removes_stays_and_a_moved_one_is_not_doubled(
-    memory: Recollect, claude: Path, tmp_path: Path
+    memory: Recollect, claude: Session, tmp_path: Path
 ) -> None:
-    other = write_session(claude.with_name("other.jsonl"), session("claude-code")[:4])
-    add(memory, claude, "claude-code")
-    before = {each.id for each in said(memory)}
-    claude.rename(claude.with_name("moved.jsonl"))
+    other = write_session(claude.file.with_name("other.jsonl"), session("claude-code")[:4])
+    claude.add()
+    before = {each.id for each in claude.said()}
+    claude.file.rename(claude.file.with_name("moved.jsonl"))
     done = memory.add_transcripts(tmp_path / "sessions", "claude-code")
     assert done.files == {"unchanged": 1, "renamed": 1}
-    assert {each.id for each in said(memory)} == before
+    assert {each.id for each in claude.said()} == before
     other.unlink()
     assert memory.add_transcripts(tmp_path / "sessions", "claude-code").memories == {}
-    assert {each.id for each in said(memory)} == before
+    assert {each.id for each in claude.said()} == before
 
 
-def test_removing_the_folder_forgets_its_sessions(memory: Recollect, claude: Path) -> None:
-    add(memory, claude, "claude-code")
+def test_removing_the_folder_forgets_its_sessions(memory: Recollect, claude: Session) -> None:
+    claude.add()
     [folder] = memory.folders()
     assert (folder.client, folder.followed, folder.files) == ("claude-code", True, 1)
     assert memory.remove_folder(folder.path) == 4
-    assert said(memory) == []
-    assert add(memory, claude, "claude-code").memories.total() == 4
+    assert claude.said() == []
+    assert claude.add().memories.total() == 4
 
 
 # Bad input
 
 
-def test_lines_of_another_version_are_counted_and_named(
-    memory: Recollect, file: Path, client: str
-) -> None:
-    append(file, '{"type": "hologram"}\n' * 3, "not json\n")
-    done = add(memory, file, client)
+def test_lines_of_another_version_are_counted_and_named(agent: Session) -> None:
+    agent.append('{"type": "hologram"}\n' * 3, "not json\n")
+    done = agent.add()
     assert done.memories == {"added": 4}
     assert [note for _, note in done.named] == [
         "lines left out, not JSON: 1", "lines of an unknown type: 3: hologram (3)",
     ]  # fmt: skip
 
 
-def test_a_file_without_turns_is_empty_until_it_has_one(
-    memory: Recollect, file: Path, client: str
-) -> None:
-    write_session(file, session(client)[:1])
-    done = add(memory, file, client)
+def test_a_file_without_turns_is_empty_until_it_has_one(agent: Session) -> None:
+    write_session(agent.file, session(agent.client)[:1])
+    done = agent.add()
     assert (done.left_out, done.files) == ({"empty": 1}, {})
-    assert add(memory, file, client).left_out == {"empty": 1}
-    append(file, line(another_turn(client, "user", "And the timeout?")))
-    assert add(memory, file, client).memories == {"added": 1}
+    assert agent.add().left_out == {"empty": 1}
+    agent.goes_on("user", "And the timeout?")
+    assert agent.add().memories == {"added": 1}
 
 
-def test_other_files_of_the_client_are_no_sessions(memory: Recollect, claude: Path) -> None:
+def test_other_files_of_the_client_are_no_sessions(claude: Session) -> None:
     for name in ("a/tool-results/x.txt", "a/subagents/agent-1.jsonl", "agent-2.jsonl", "notes.md"):
-        write_session(claude.parent / name, session("claude-code"))
-    assert add(memory, claude, "claude-code").files == {"added": 1}
+        write_session(claude.file.parent / name, session("claude-code"))
+    assert claude.add().files == {"added": 1}
 
 
 def test_a_session_that_cannot_be_read_is_named_and_keeps_its_memories(
-    memory: Recollect, claude: Path, monkeypatch: pytest.MonkeyPatch
+    claude: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add(memory, claude, "claude-code")
-    append(claude, line(another_turn("claude-code", "user", "And the timeout?")))
+    claude.add()
+    claude.goes_on("user", "And the timeout?")
 
     def refused(path: Path) -> object:
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
         patch.setattr(base, "open_regular", refused)
-        done = add(memory, claude, "claude-code")
+        done = claude.add()
     assert done.left_out == {"unreadable": 1}
     assert [note for _, note in done.named] == ["unreadable: Permission denied"]
-    assert len(said(memory)) == 4
-    assert add(memory, claude, "claude-code").memories == {"added": 1}
+    assert len(claude.said()) == 4
+    assert claude.add().memories == {"added": 1}
 
 
 def test_the_same_session_of_two_clients_is_kept_twice(
     memory: Recollect, tmp_path: Path, project: Path
 ) -> None:
     for client in ("claude-code", "codex"):
-        write_session(tmp_path / client / FILES[client], session(client, str(project)))
-        memory.add_transcripts(tmp_path / client, client)
-    assert len(said(memory)) == 8
-    assert {each.source for each in said(memory)} == {"claude-code", "codex"}
+        one = Session(memory, client, tmp_path / client, project)
+        one.add()
+    assert len(one.said()) == 8
+    assert {each.source for each in one.said()} == {"claude-code", "codex"}
 
 
-def test_a_folder_is_of_documents_or_of_one_client(memory: Recollect, claude: Path) -> None:
-    root = claude.parent.parent
+def test_a_folder_is_of_documents_or_of_one_client(memory: Recollect, claude: Session) -> None:
+    root = claude.root
     memory.add_transcripts(root, "claude-code")
     with pytest.raises(UserError, match="recollect add --remove"):
         memory.add_transcripts(root, "codex")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
+import pytest
+
 from recollect.documents.document import Chunk
 from recollect.folders.file_reading import StoredChunk, matching_memories, new_ids
 from recollect.store.folders import Folder
@@ -17,64 +19,43 @@ def chunk(text: str, heading: str = "") -> Chunk:
     return Chunk(text, heading, 1, 2)
 
 
-def test_what_says_the_same_stays_what_it_is_wherever_it_moves() -> None:
-    before = [StoredChunk("a", "A", "one"), StoredChunk("b", "B", "two")]
-    assert matching_memories(before, [chunk("two", "B"), chunk("new", "C"), chunk("one", "A")]) == [
-        "b",
-        None,
-        "a",
-    ]
-
-
-def test_a_part_under_another_heading_is_known_by_its_text() -> None:
-    assert matching_memories([StoredChunk("a", "Old", "one")], [chunk("one", "New")]) == ["a"]
-
-
-def test_a_part_with_another_text_is_known_by_its_heading() -> None:
-    before = [StoredChunk("a", "A", "one"), StoredChunk("b", "B", "two")]
-    assert matching_memories(before, [chunk("changed", "A"), chunk("two", "B")]) == ["a", "b"]
-
-
-def test_parts_under_one_heading_keep_their_order() -> None:
-    before = [
-        StoredChunk("a", "A", "one"),
-        StoredChunk("b", "A", "two"),
-        StoredChunk("c", "A", "three"),
-    ]
-    assert matching_memories(before, [chunk("1", "A"), chunk("two", "A"), chunk("3", "A")]) == [
-        "a",
-        "b",
-        "c",
-    ]
-
-
-def test_a_part_that_keeps_half_of_its_lines_is_known_by_them() -> None:
-    before = [StoredChunk("a", "A", "one\ntwo\nthree"), StoredChunk("b", "B", "four\nfive")]
-    assert matching_memories(
-        before, [chunk("zero\none\ntwo", "C"), chunk("four\nsix\nseven", "D")]
-    ) == [
-        "a",
-        "b",
-    ]
-    assert matching_memories(before, [chunk("three\nnine", "C")]) == [None]
-
-
-def test_no_memory_is_two_parts() -> None:
-    before = [StoredChunk("a", "A", "same"), StoredChunk("b", "A", "same")]
-    assert matching_memories(before, [chunk("same", "A")] * 3) == ["a", "b", None]
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (["a A one", "b B two"], ["B two", "C new", "A one"], ["b", None, "a"]),
+        (["a Old one"], ["New one"], ["a"]),
+        (["a A one", "b B two"], ["A changed", "B two"], ["a", "b"]),
+        (["a A one", "b A two", "c A three"], ["A 1", "A two", "A 3"], ["a", "b", "c"]),
+        (["a A one\ntwo\nthree", "b B four\nfive"], ["C zero\none\ntwo", "D four\nsix\nseven"],
+         ["a", "b"]),
+        (["a A one\ntwo\nthree", "b B four\nfive"], ["C three\nnine"], [None]),
+        (["a A same", "b A same"], ["A same"] * 3, ["a", "b", None]),
+    ],
+    ids=[
+        "the same heading and text, wherever it moves", "the same text under another heading",
+        "the same heading with another text", "parts under one heading keep their order",
+        "half of the lines are the same", "fewer lines are the same", "no memory is two parts",
+    ],
+)  # fmt: skip
+def test_a_part_keeps_its_memory(
+    before: list[str], after: list[str], expected: list[str | None]
+) -> None:
+    """Each is written as id, heading and text, or as heading and text."""
+    stored = [StoredChunk(*one.split(" ", 2)) for one in before]
+    chunks = [chunk(text, heading) for heading, text in (one.split(" ", 1) for one in after)]
+    assert matching_memories(stored, chunks) == expected
 
 
 def test_the_same_part_of_the_same_file_gets_the_same_ids_again() -> None:
-    one = [*islice(new_ids(folder("/srv/notes"), "a/b.md", chunk("text", "A")), 3)]
-    assert one == [*islice(new_ids(folder("/srv/notes"), "a/b.md", chunk("text", "A")), 3)]
-    assert len(set(one)) == 3
-    others = [
-        next(new_ids(folder("/srv/others"), "a/b.md", chunk("text", "A"))),
-        next(new_ids(folder("/srv/notes"), "a/c.md", chunk("text", "A"))),
-        next(new_ids(folder("/srv/notes"), "a/b.md", chunk("text", "B"))),
-        next(new_ids(folder("/srv/notes"), "a/b.md", chunk("texts", "A"))),
-    ]
-    assert len({one[0], *others}) == 5
+    def ids(
+        root: str = "/srv/notes", file: str = "b.md", text: str = "text", under: str = "A"
+    ) -> list[str]:
+        return [*islice(new_ids(folder(root), file, chunk(text, under)), 3)]
+
+    assert ids() == ids()
+    assert len(set(ids())) == 3
+    others = [ids(root="/srv/others"), ids(file="c.md"), ids(under="B"), ids(text="texts")]
+    assert len({ids()[0], *(other[0] for other in others)}) == 5
 
 
 def test_an_id_can_be_read_and_has_no_white_space() -> None:

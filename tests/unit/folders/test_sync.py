@@ -382,21 +382,24 @@ def test_a_file_that_lacked_its_reader_is_read_once_it_is_there(
     assert found(memory, "quokka") == ["page.html"]
 
 
-def test_a_file_that_becomes_useless_is_forgotten(memory: Recollect, notes: Path) -> None:
+@pytest.mark.parametrize(
+    ("useless", "back"),
+    [
+        ({"tides.md": b"\0\1\2\3"}, {"tides.md": "The tide tables are back."}),
+        ({".recollectignore": "tides.md\n"}, {".recollectignore": "*.log\n"}),
+    ],
+    ids=["no text any more", "ignored from now on"],
+)
+def test_a_file_that_becomes_useless_is_forgotten_until_it_is_back(
+    memory: Recollect, notes: Path, useless: dict[str, str | bytes], back: dict[str, str | bytes]
+) -> None:
     memory.add_folder(notes)
-    write(notes, {"tides.md": b"\0\1\2\3"}, at=LONG_AGO + 60)
+    write(notes, useless, at=LONG_AGO + 60)
     memory.add_folder(notes)
     assert found(memory, "tide tables") == []
-    write(notes, {"tides.md": "The tide tables are back."}, at=LONG_AGO + 120)
+    write(notes, back, at=LONG_AGO + 120)
     memory.add_folder(notes)
     assert found(memory, "tide tables") == ["tides.md"]
-
-
-def test_a_file_that_is_ignored_from_now_on_is_forgotten(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
-    write(notes, {".recollectignore": "tides.md\n"})
-    memory.add_folder(notes)
-    assert found(memory, "tide tables") == []
 
 
 def test_names_with_newlines_and_quotes_are_names(memory: Recollect, tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from recollect.folders.ignore_rules import parse_patterns
 from recollect.folders.scan import FoundFile, Matcher, Skipped, walk
 
 
-def make(root: Path, files: dict[str, str] | list[str]) -> Path:
-    """Files with what they hold, or with a word each; ignore files among them."""
-    for name in files:
+def make(root: Path, names: str | list[str], rules: dict[str, str] | None = None) -> Path:
+    """Files with a word each, and ignore files with their patterns."""
+    listed = names.split() if isinstance(names, str) else names
+    for name, text in (dict.fromkeys(listed, "text\n") | (rules or {})).items():
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(files[name] if isinstance(files, dict) else "text\n", encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
     return root
 
 
@@ -42,7 +43,7 @@ def reasons(root: Path) -> dict[str, str]:
 def test_files_come_in_the_order_of_their_names_with_slashes_and_what_they_are(
     tmp_path: Path,
 ) -> None:
-    make(tmp_path, ["b.md", "a/z.md", "a/b/c.md", "a.md", "B.md"])
+    make(tmp_path, "b.md a/z.md a/b/c.md a.md B.md")
     found = [one for one in walk(tmp_path) if isinstance(one, FoundFile)]
     assert [one.path for one in found] == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
     assert found[1].full == tmp_path.resolve() / "a" / "b" / "c.md"
@@ -50,46 +51,32 @@ def test_files_come_in_the_order_of_their_names_with_slashes_and_what_they_are(
 
 
 def test_a_pattern_of_a_deeper_file_wins_and_of_one_file_the_last(tmp_path: Path) -> None:
-    make(
-        tmp_path,
-        {
-            ".gitignore": "*.log\n!keep.log\n",
-            "a.log": "",
-            "keep.log": "",
-            "sub/.gitignore": "!*.log\nkeep.log\n",
-            "sub/b.log": "",
-            "sub/keep.log": "",
-        },
-    )
+    rules = {".gitignore": "*.log\n!keep.log\n", "sub/.gitignore": "!*.log\nkeep.log\n"}
+    make(tmp_path, "a.log keep.log sub/b.log sub/keep.log", rules)
     assert list_taken(tmp_path) == ["keep.log", "sub/b.log"]
 
 
 def test_nothing_is_taken_back_from_a_folder_that_is_left_out(tmp_path: Path) -> None:
-    make(tmp_path, {".gitignore": "build/\n!build/keep.md\n", "build/keep.md": "", "a.md": ""})
+    make(tmp_path, "build/keep.md a.md", {".gitignore": "build/\n!build/keep.md\n"})
     assert list_taken(tmp_path) == ["a.md"]
     assert reasons(tmp_path)["build/"] == "ignored"
 
 
 def test_own_patterns_win_over_those_of_git(tmp_path: Path) -> None:
-    make(
-        tmp_path,
-        {
-            ".gitignore": "drafts/\n*.tmp\n",
-            ".recollectignore": "!drafts/\nsecret.md\n",
-            "drafts/a.md": "",
-            "drafts/a.tmp": "",
-            "drafts/.gitignore": "!secret.md\n",
-            "drafts/secret.md": "",
-        },
-    )
+    rules = {
+        ".gitignore": "drafts/\n*.tmp\n",
+        ".recollectignore": "!drafts/\nsecret.md\n",
+        "drafts/.gitignore": "!secret.md\n",
+    }
+    make(tmp_path, "drafts/a.md drafts/a.tmp drafts/secret.md", rules)
     assert list_taken(tmp_path) == ["drafts/a.md"]
 
 
 def test_hidden_files_are_left_out_unless_own_patterns_take_them_back(tmp_path: Path) -> None:
-    make(tmp_path, [".env", ".github/a.md", ".notes/b.md", "c.md"])
+    make(tmp_path, ".env .github/a.md .notes/b.md c.md")
     assert list_taken(tmp_path) == ["c.md"]
     assert reasons(tmp_path) == {".env": "hidden", ".github/": "hidden", ".notes/": "hidden"}
-    make(tmp_path, {".recollectignore": "!.notes/\n", ".gitignore": "!.env\n"})
+    make(tmp_path, "", {".recollectignore": "!.notes/\n", ".gitignore": "!.env\n"})
     assert list_taken(tmp_path) == [".notes/b.md", "c.md"]
 
 
@@ -97,61 +84,49 @@ def test_hidden_files_are_left_out_unless_own_patterns_take_them_back(tmp_path: 
     "name", [".git", ".hg", ".svn", ".recollect", "node_modules", "__pycache__", ".obsidian"]
 )
 def test_stores_of_other_programs_are_never_entered(tmp_path: Path, name: str) -> None:
-    make(tmp_path, {f"sub/{name}/a.md": "", ".recollectignore": f"!{name}/\n"})
+    make(tmp_path, f"sub/{name}/a.md", {".recollectignore": f"!{name}/\n"})
     assert list_taken(tmp_path) == []
     assert reasons(tmp_path)[f"sub/{name}/"] == "ignored"
 
 
 def test_a_virtual_environment_is_not_entered_whatever_its_name(tmp_path: Path) -> None:
-    make(tmp_path, ["env/pyvenv.cfg", "env/lib/a.py", "venv/notes.md"])
+    make(tmp_path, "env/pyvenv.cfg env/lib/a.py venv/notes.md")
     assert list_taken(tmp_path) == ["venv/notes.md"]
     assert reasons(tmp_path) == {"env/": "ignored"}
     assert not Matcher(tmp_path).takes("env/lib/a.py")
 
 
 def test_a_folder_inside_a_repository_keeps_to_the_patterns_above_it(tmp_path: Path) -> None:
-    make(
-        tmp_path,
-        {
-            ".gitignore": "outside.md\n",  # above the repository: it does not count
-            "repo/.git/info/exclude": "mine.md\n",
-            "repo/.gitignore": "*.log\n/docs/in/top.md\n",
-            "repo/docs/.gitignore": "!keep.log\n",
-            "repo/docs/in/a.log": "",
-            "repo/docs/in/keep.log": "",
-            "repo/docs/in/mine.md": "",
-            "repo/docs/in/outside.md": "",
-            "repo/docs/in/top.md": "",
-            "repo/docs/in/deep/top.md": "",
-        },
-    )
-    assert list_taken(tmp_path / "repo/docs/in") == ["deep/top.md", "keep.log", "outside.md"]
+    rules = {
+        ".gitignore": "outside.md\n",  # above the repository: it does not count
+        "repo/.git/info/exclude": "mine.md\n",
+        "repo/.gitignore": "*.log\n/docs/in/top.md\n",
+        "repo/docs/.gitignore": "!keep.log\n",
+    }
+    make(tmp_path, "", rules)
+    inside = make(tmp_path / "repo/docs/in", "a.log keep.log mine.md outside.md top.md deep/top.md")
+    assert list_taken(inside) == ["deep/top.md", "keep.log", "outside.md"]
 
 
 def test_a_further_working_tree_keeps_to_the_repositorys_excludes(tmp_path: Path) -> None:
-    make(
-        tmp_path,
-        {
-            "main/.git/info/exclude": "mine.md\n",
-            "main/.git/worktrees/two/commondir": "../..\n",
-            "two/.git": f"gitdir: {tmp_path}/main/.git/worktrees/two\n",
-            "two/mine.md": "",
-            "two/ours.md": "",
-        },
-    )
+    rules = {
+        "main/.git/info/exclude": "mine.md\n",
+        "main/.git/worktrees/two/commondir": "../..\n",
+        "two/.git": f"gitdir: {tmp_path}/main/.git/worktrees/two\n",
+    }
+    make(tmp_path, "two/mine.md two/ours.md", rules)
     assert list_taken(tmp_path / "two") == ["ours.md"]
 
 
 def test_a_folder_that_was_named_is_taken_even_where_the_repository_ignores_it(
     tmp_path: Path,
 ) -> None:
-    make(tmp_path, {".git/HEAD": "", ".gitignore": "build/\n*.log\n", "build/a.md": ""})
-    make(tmp_path, ["build/b.log"])
+    make(tmp_path, ".git/HEAD build/a.md build/b.log", {".gitignore": "build/\n*.log\n"})
     assert list_taken(tmp_path / "build") == ["a.md"]
 
 
 def test_links_are_counted_and_never_followed(tmp_path: Path) -> None:
-    make(tmp_path, ["outside/secret.md", "root/a.md", "root/sub/b.md"])
+    make(tmp_path, "outside/secret.md root/a.md root/sub/b.md")
     root = tmp_path / "root"
     (root / "sub/loop").symlink_to(root)
     (root / "file.md").symlink_to(root / "a.md")
@@ -165,7 +140,7 @@ def test_links_are_counted_and_never_followed(tmp_path: Path) -> None:
 
 
 def test_a_root_that_is_a_link_is_entered(tmp_path: Path) -> None:
-    make(tmp_path, ["real/a.md"])
+    make(tmp_path, "real/a.md")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert list_taken(tmp_path / "link") == ["a.md"]
 
@@ -183,7 +158,7 @@ def test_what_is_neither_file_nor_folder_is_not_opened(
 
 
 def test_a_pipe_in_place_of_an_ignore_file_does_not_hold_up_the_walk(tmp_path: Path) -> None:
-    make(tmp_path, ["a.md"])
+    make(tmp_path, "a.md")
     os.mkfifo(tmp_path / ".gitignore")
     assert list_taken(tmp_path) == ["a.md"]
     assert list_skipped(tmp_path) == {".gitignore": LeftOut("unreadable", "It is not a file.")}
@@ -192,7 +167,7 @@ def test_a_pipe_in_place_of_an_ignore_file_does_not_hold_up_the_walk(tmp_path: P
 def test_a_folder_that_cannot_be_listed_is_named_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(tmp_path, ["a.md", "closed/b.md", "z.md"])
+    make(tmp_path, "a.md closed/b.md z.md")
     real = os.scandir
 
     def refusing(folder: Path) -> object:
@@ -213,8 +188,8 @@ def test_a_root_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_name_with_a_newline_is_taken_and_patterns_mean_it(tmp_path: Path) -> None:
-    make(tmp_path, {"two\nlines.md": "", "in\nside/a.md": "", "in\nside/a.log": ""})
-    (tmp_path / ".gitignore").write_text("*.log\n")
+    names = ["two\nlines.md", "in\nside/a.md", "in\nside/a.log"]
+    make(tmp_path, names, {".gitignore": "*.log\n"})
     assert list_taken(tmp_path) == ["in\nside/a.md", "two\nlines.md"]
 
 
@@ -230,7 +205,7 @@ def test_a_name_that_is_not_utf8_is_left_out_in_a_form_that_can_be_shown(tmp_pat
 
 def test_a_deep_folder_is_walked_without_going_deep_itself(tmp_path: Path) -> None:
     deep = "/".join("d" * 300)
-    make(tmp_path, [f"{deep}/a.md"])
+    make(tmp_path, f"{deep}/a.md")
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack(0)) + 100)
     try:
@@ -241,7 +216,7 @@ def test_a_deep_folder_is_walked_without_going_deep_itself(tmp_path: Path) -> No
 
 
 def test_lines_that_are_no_patterns_are_named_and_the_others_hold(tmp_path: Path) -> None:
-    make(tmp_path, {".gitignore": "!\n*a*a*a*a*a*b\n*.log\n", "a.log": "", "a.md": ""})
+    make(tmp_path, "a.log a.md", {".gitignore": "!\n*a*a*a*a*a*b\n*.log\n"})
     assert list_taken(tmp_path) == ["a.md"]
     problems = [one.left_out.detail for one in walk(tmp_path) if isinstance(one, Skipped)]
     assert "Line 1 is not a pattern and is not used." in problems
@@ -251,7 +226,7 @@ def test_lines_that_are_no_patterns_are_named_and_the_others_hold(tmp_path: Path
 def test_an_ignore_file_may_be_undecodable_or_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(tmp_path, ["a.log", "a.md"])
+    make(tmp_path, "a.log a.md")
     (tmp_path / ".gitignore").write_bytes(b"\xef\xbb\xbf*.log\r\n\xff\xfe\r\n")
     assert list_taken(tmp_path) == ["a.md"]
     monkeypatch.setattr(ignore_rules, "MOST_BYTES", 10)
@@ -306,20 +281,9 @@ def agrees(root: Path, one: Matcher) -> None:
 def test_the_matcher_says_what_the_walk_does_also_after_ignore_files_change(
     tmp_path: Path,
 ) -> None:
-    make(
-        tmp_path,
-        {
-            ".git/info/exclude": "x.md\n",
-            "root/.gitignore": "*.log\nbuild/\n",
-            "root/a.md": "",
-            "root/x.md": "",
-            "root/build/b.md": "",
-            "root/sub/c.log": "",
-            "root/sub/.hidden/d.md": "",
-            "root/node_modules/e.md": "",
-        },
-    )
-    root = tmp_path / "root"
+    make(tmp_path, "", {".git/info/exclude": "x.md\n"})
+    names = "a.md x.md build/b.md sub/c.log sub/.hidden/d.md node_modules/e.md"
+    root = make(tmp_path / "root", names, {".gitignore": "*.log\nbuild/\n"})
     (root / "link.md").symlink_to(root / "a.md")
     one = Matcher(root)
     agrees(root, one)
@@ -327,7 +291,7 @@ def test_the_matcher_says_what_the_walk_does_also_after_ignore_files_change(
     (root / ".gitignore").write_text("a.md\n")
     agrees(root, one)
     assert not one.takes("a.md")
-    make(root, {"sub/.recollectignore": "!.hidden\n"})
+    make(root, "", {"sub/.recollectignore": "!.hidden\n"})
     agrees(root, one)
     assert one.takes("sub/.hidden/d.md")
     (root / ".gitignore").unlink()
@@ -336,7 +300,7 @@ def test_the_matcher_says_what_the_walk_does_also_after_ignore_files_change(
 
 
 def test_the_matcher_judges_a_path_that_is_gone_by_its_name(tmp_path: Path) -> None:
-    make(tmp_path, {".gitignore": "*.log\nold/\n", "a.md": ""})
+    make(tmp_path, "a.md", {".gitignore": "*.log\nold/\n"})
     one = Matcher(tmp_path)
     assert one.takes("gone.md")
     assert one.takes("gone/too.md")

@@ -9,8 +9,9 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,30 +50,28 @@ def notes(tmp_path: Path) -> Path:
 
 
 @contextmanager
+def in_a_thread(target: Callable[[], object], stop: threading.Event) -> Iterator[None]:
+    """Run something that ends when `stop` is set; raise what it raises."""
+    threads = ThreadPoolExecutor(1)
+    running = threads.submit(target)
+    try:
+        yield
+    finally:
+        stop.set()
+        threads.shutdown(wait=False)
+        running.result(LONGEST_S)
+
+
+@contextmanager
 def following(memory: Recollect, *folders: Path) -> Iterator[list[str]]:
     """The folders are added and followed; what is told about it."""
     for folder in folders:
         memory.add_folder(folder, follow=True)
     stop, ready = threading.Event(), threading.Event()
     told: list[str] = []
-    failed: list[BaseException] = []
-
-    def follow() -> None:
-        try:
-            memory.follow_folders(stop, told.append, ready.set)
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=follow)
-    thread.start()
-    try:
+    with in_a_thread(lambda: memory.follow_folders(stop, told.append, ready.set), stop):
         assert ready.wait(LONGEST_S)
         yield told
-    finally:
-        stop.set()
-        thread.join(LONGEST_S)
-    assert not thread.is_alive()
-    assert failed == []
 
 
 def finds(memory: Recollect, query: str, *files: str) -> None:
@@ -159,16 +158,12 @@ def test_a_name_with_a_newline_is_a_name(memory: Recollect, notes: Path) -> None
         finds(memory, "quokka")
 
 
-def test_names_that_are_no_text_do_not_stop_it(memory: Recollect, notes: Path) -> None:
-    with following(memory, notes):
-        Path(os.fsdecode(os.fsencode(notes) + b"/\xff.md")).write_text("The quokka sleeps.")
-        goes_on(memory, notes)
-        assert found(memory, "quokka") == []
-
-
-def test_links_and_pipes_are_not_followed(memory: Recollect, notes: Path, tmp_path: Path) -> None:
+def test_links_pipes_and_names_that_are_no_text_are_left_out(
+    memory: Recollect, notes: Path, tmp_path: Path
+) -> None:
     write(tmp_path / "outside", {"secret.md": "The quokka sleeps."})
     with following(memory, notes):
+        Path(os.fsdecode(os.fsencode(notes) + b"/\xff.md")).write_text("The quokka sleeps.")
         (notes / "out").symlink_to(tmp_path / "outside")
         (notes / "loop").symlink_to(notes)
         (notes / "one.md").symlink_to(tmp_path / "outside/secret.md")
@@ -373,25 +368,18 @@ def test_one_folder_in_which_something_always_changes_does_not_hold_up_another(
 ) -> None:
     busy = tmp_path / "busy"
     write(busy, {"a.md": "The gate is open."})
+    (busy / ".git").mkdir()
     stop = threading.Event()
 
     def scribble() -> None:
-        for folder in (busy, busy / ".git"):
-            folder.mkdir(exist_ok=True)
         while not stop.wait(0.01):
             (busy / "noise.log").write_text(str(time.monotonic()))
             (busy / ".git/index").write_text(str(time.monotonic()))
 
-    thread = threading.Thread(target=scribble)
-    with following(memory, busy):
-        thread.start()
-        try:
-            memory.add_folder(notes, follow=True)
-            (notes / "new.md").write_text("The quokka sleeps.")
-            finds(memory, "quokka", "new.md")
-        finally:
-            stop.set()
-            thread.join()
+    with following(memory, busy), in_a_thread(scribble, stop):
+        memory.add_folder(notes, follow=True)
+        (notes / "new.md").write_text("The quokka sleeps.")
+        finds(memory, "quokka", "new.md")
 
 
 def test_an_empty_folder_in_its_place_is_a_disk_that_was_taken_away(
@@ -531,14 +519,12 @@ def test_who_waits_goes_on_once_the_other_has_ended(tmp_path: Path) -> None:
             begun.set()
             stop.wait(LONGEST_S)
 
-    thread = threading.Thread(target=wait)
-    with alone(tmp_path):
-        thread.start()
-        assert not begun.wait(3 * QUIET_MS / 1000)
-    assert begun.wait(LONGEST_S)
-    stop.set()
-    thread.join(LONGEST_S)
-    assert not thread.is_alive()
+    with ExitStack() as other:
+        other.enter_context(alone(tmp_path))
+        with in_a_thread(wait, stop):
+            assert not begun.wait(3 * QUIET_MS / 1000)
+            other.close()
+            assert begun.wait(LONGEST_S)
     assert [*wait_until_alone(tmp_path, stop)] == []
 
 
@@ -548,11 +534,12 @@ def test_who_waits_goes_on_once_the_other_has_ended(tmp_path: Path) -> None:
 def test_a_folder_beats_when_it_changes_goes_and_comes_back(notes: Path) -> None:
     stop, aside = threading.Event(), notes.with_name("aside")
     heard: list[bool] = []
-    thread = threading.Thread(
-        target=lambda: heard.extend(_each(folder_changes(notes, stop), heard))
-    )
-    thread.start()
-    try:
+
+    def listen() -> None:
+        for changed in folder_changes(notes, stop):
+            heard.append(changed)
+
+    with in_a_thread(listen, stop):
         until(lambda: len(heard) > 2 and not heard[-1])  # it listens, and nothing changes
         for act in (
             lambda: (notes / "tides.md").write_text("Changed."),
@@ -564,16 +551,6 @@ def test_a_folder_beats_when_it_changes_goes_and_comes_back(notes: Path) -> None
             act()
             until(lambda before=before: any(heard[before:]), heard[before:])  # type: ignore[misc]
             until(lambda: not heard[-1] or not notes.exists())
-    finally:
-        stop.set()
-        thread.join(LONGEST_S)
-    assert not thread.is_alive()
-
-
-def _each(beating: Iterator[bool], heard: list[bool]) -> Iterator[bool]:
-    for changed in beating:
-        heard.append(changed)
-    yield from ()
 
 
 # Looking at single files

@@ -40,7 +40,7 @@ class Opened:
         url = self.server.openai_url if provider == "openai" else self.server.url
         settings = {"provider": provider, "model": "toy", "base_url": url} | more
         if provider == "http":
-            key = {"api_key_env": "RERANK_KEY"}
+            key: dict[str, Any] = {"api_key_env": "RERANK_KEY"}
             self.made.append(HttpReranker(Rerank(**key | settings), environment or {}))
         else:
             kind = OpenAIEmbedder if provider == "openai" else OllamaEmbedder

@@ -105,29 +105,18 @@ def held_alone(path: Path) -> apsw.Connection:
     return connection
 
 
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
-def nothing(path: Path) -> None:
-    """It is not there."""
-
-
-def a_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
 @pytest.mark.parametrize(
     ("make", "holding"),
     [
-        (nothing, "is not there"),
-        (folder, "is not there"),
-        (a_pipe, "is not there"),
+        (lambda path: None, "is not there"),
+        (Path.mkdir, "is not there"),
+        (os.mkfifo, "is not there"),
         (no_database, "not a SQLite database"),
         (another_database, "not a Recollect vault"),
         (from_the_future, "install a newer Recollect"),
         (damage_vault, ""),
     ],
+    ids=["nothing", "folder", "pipe", "text", "another database", "newer", "damaged"],
 )
 def test_a_file_that_is_no_vault_is_named_and_the_rest_answers(
     tmp_path: Path, make: Callable[[Path], None], holding: str
