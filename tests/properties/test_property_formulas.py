@@ -28,13 +28,14 @@ tags = st.frozensets(st.sampled_from("abcdefgh"), max_size=6)
 
 @given(updated=moments, now=moments, later=st.timedeltas(timedelta(0), timedelta(days=4000)))
 @fast
-def test_decay_is_in_0_to_1_and_falls_with_age(
+def test_decay_and_recency_are_in_0_to_1_and_fall_with_age(
     updated: datetime, now: datetime, later: timedelta
 ) -> None:
     first, second = (half_life(updated, moment, 365).raw for moment in (now, now + later))
     assert 0 <= second <= first <= 1
-    if now <= updated:
-        assert first == 1
+    assert first == 1 or now > updated
+    first, second = (hyperbolic(updated, moment).raw for moment in (now, now + later))
+    assert 0 < second <= first <= 1
 
 
 @given(age=st.timedeltas(timedelta(0), timedelta(days=20000)))
@@ -59,15 +60,6 @@ def test_a_window_is_in_0_to_1_and_falls_towards_its_end(
     first, second = (window(memory, until, moment, 0.25).raw for moment in (now, now + later))
     assert 0 <= second <= first <= 1
     assert (first == 0) == (now >= until)
-
-
-@given(updated=moments, now=moments, later=st.timedeltas(timedelta(0), timedelta(days=4000)))
-@fast
-def test_recency_is_above_0_and_falls_with_age(
-    updated: datetime, now: datetime, later: timedelta
-) -> None:
-    first, second = (hyperbolic(updated, moment).raw for moment in (now, now + later))
-    assert 0 < second <= first <= 1
 
 
 @given(one=tags, other=tags)

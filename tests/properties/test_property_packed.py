@@ -15,10 +15,8 @@ from suites.stores.helpers import change, forget, save
 from suites.stores.samples import memory
 
 from examples import examples
-from recollect import Recollect
 from recollect.index import KeywordStatistics, ranking
 from recollect.query.fts5 import any_of
-from recollect.settings import Embedding, Settings
 from recollect.store.base import COLUMNS, KeywordIndexName, KeywordQuery, Match
 from recollect.store.sqlite import fts5_index
 from recollect.store.sqlite.filters import where
@@ -266,28 +264,3 @@ def test_the_best_are_the_same_where_common_words_are_looked_up_for_candidates_o
         monkeypatch.setattr(ranking, "MANY", 0)
         assert store.keyword.match(query).matches == every
     assert sum(looked_up) > 10, f"It must have been tried: {sum(looked_up)}"
-
-
-@pytest.mark.own_segments
-def test_router_gives_the_same_scores_whether_the_words_are_in_segments_or_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second memory has all words of the NEAR, which fails in it: FTS5 counts one of them."""
-    texts = ("anchor chain rope", "harbor chain anchor rope", "harbor", "tide", "tide", "quay")
-    monkeypatch.setattr(BackgroundMerging, "wrote", lambda merging, **_: None)
-    monkeypatch.setattr(buffer, "FIRST", 1)
-    monkeypatch.setattr(buffer, "MOST", 1)
-    settings = Settings(embedding=Embedding(provider="none"))
-    with Recollect(home=tmp_path, settings=settings) as engine:
-        for text in texts:
-            engine.save(text=text)
-
-        def scores() -> dict[str, float]:
-            found = engine.search('NEAR("anchor chain" rope) OR harbor', recipe="router")
-            return {one.memory.text: one.score for one in found}
-
-        before = scores()
-        assert before.keys() == set(texts[:3])
-        Merger(engine.store.database).run()
-        assert not buffer.is_alone(engine.store.database.connection())
-        assert scores() == pytest.approx(before)

@@ -29,28 +29,19 @@ SAID = TEXTS.filter(str.strip)
 IDS = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=40).filter(
     lambda id: id.split() == [id]
 )
+ANY_TEXT = ("text", "context", "why", "impact", "details", "domain", "project", "source", "space")
 MEMORIES = st.builds(
     Memory,
     id=IDS,
     title=SAID,
-    text=TEXTS,
-    context=TEXTS,
-    why=TEXTS,
-    impact=TEXTS,
-    details=TEXTS,
     tags=st.lists(SAID, unique=True, max_size=4).map(tuple),
     kind=SAID,
     severity=st.sampled_from([None, *get_args(Severity)]),
-    domain=TEXTS,
-    project=TEXTS,
-    source=TEXTS,
     tier=st.sampled_from(get_args(Tier)),
-    space=TEXTS,
-    path=TEXTS,
-    created_at=MOMENTS,
-    updated_at=MOMENTS,
     valid_from=st.none() | MOMENTS,
     valid_until=st.none() | MOMENTS,
+    **dict.fromkeys((*ANY_TEXT, "path"), TEXTS),
+    **dict.fromkeys(("created_at", "updated_at"), MOMENTS),
 )
 UNHURRIED = settings(max_examples=examples(40))
 BATCHES = st.lists(MEMORIES, min_size=1, max_size=5, unique_by=lambda memory: memory.id)

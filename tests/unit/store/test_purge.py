@@ -207,30 +207,6 @@ def check_vault(path: Path, gone: Iterable[str]) -> None:
     assert [id for id in gone if f"zq{id}".encode() in on_disk(path.parent)] == []
 
 
-@pytest.mark.usefixtures("_small")
-@pytest.mark.parametrize("moment", range(2, 9, 2))
-def test_a_memory_that_is_imported_while_the_last_one_is_purged_is_found(
-    moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The key of the purged memory was given again, and the new segment did not speak for it."""
-    path = tmp_path / "vault.db"
-    store, other = (SqliteStore(path, lifetime=Lifetime.ONCE) for _ in range(2))
-    save(store, *(marked_memory(f"a{number}x") for number in range(9)))
-    left = iter(range(moment))
-
-    def purge_once() -> None:
-        if next(left, None) == moment - 1:
-            purge(other, "a8x")
-
-    beside(store, purge_once, monkeypatch)
-    import_memories(store, [marked_memory(f"b{number}x") for number in range(12)])
-    monkeypatch.undo()
-    assert matches(store, "zqb0xtitle") == ["b0x"]
-    store.close()
-    other.close()
-    check_vault(path, ["a8x"])
-
-
 def beside(
     store: SqliteStore, act: Callable[[], None], monkeypatch: pytest.MonkeyPatch | None = None
 ) -> None:
@@ -253,28 +229,36 @@ def beside(
 
 
 @pytest.mark.usefixtures("_small")
-def test_a_purge_amid_an_import_leaves_no_row_of_the_segment_that_it_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("moment", range(2, 9, 2))
+@pytest.mark.parametrize(
+    ("gone", "scrub"),
+    [pytest.param("a8x", False, id="the last memory"), pytest.param("a1x", True, id="scrubbed")],
+)
+def test_a_purge_amid_an_import_costs_no_imported_memory_and_leaves_no_row(
+    moment: int, gone: str, scrub: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The key of the last memory was given again, and the new segment did not speak for it."""
     path = tmp_path / "vault.db"
     store, other = (SqliteStore(path, lifetime=Lifetime.ONCE) for _ in range(2))
     save(store, *(marked_memory(f"a{number}x") for number in range(9)))
-    left = iter(range(4))
+    left = iter(range(moment))
 
     def purge_once() -> None:
-        if next(left, None) == 3:
-            purge(other, "a1x")
-            other.scrub()
+        if next(left, None) == moment - 1:
+            purge(other, gone)
+            if scrub:
+                other.scrub()
 
     beside(store, purge_once, monkeypatch)
     import_memories(store, [marked_memory(f"b{number}x") for number in range(12)])
     monkeypatch.undo()
+    assert matches(store, "zqb0xtitle") == ["b0x"]
     sql = "SELECT count(*) FROM postings WHERE segment NOT IN (SELECT number FROM segments)"
-    assert store.database.rows(sql) == [(0,)]
+    assert not scrub or store.database.rows(sql) == [(0,)]
     purge(store, "b1x")
     store.close()
     other.close()
-    check_vault(path, ["a1x", "b1x"])
+    check_vault(path, [gone, "b1x"])
 
 
 def test_the_doctor_counts_rows_that_belong_to_no_segment_and_removes_them(tmp_path: Path) -> None:

@@ -139,24 +139,15 @@ def odd_memories(count: int) -> list[Memory]:
             days=chance.randrange(3_652_058), microseconds=chance.randrange(86_400_000_000)
         )
 
+    fields = ("title", "text", "context", "why", "impact", "kind", "domain", "project", "source")
     return [
         Memory(
             id=f"{number}{text()}",
-            title=text(),
-            text=text(),
-            context=text(),
-            why=text(),
-            impact=text(),
+            **{name: text() for name in (*fields, "space", "path")},
             details=text() * 50,
             tags=tuple(dict.fromkeys(text() for _ in range(chance.randrange(5)))),
-            kind=text(),
             severity=chance.choice([None, *get_args(Severity)]),
-            domain=text(),
-            project=text(),
-            source=text(),
             tier=chance.choice(get_args(Tier)),
-            space=text(),
-            path=text(),
             created_at=moment(),
             updated_at=moment(),
             valid_from=chance.choice([None, moment()]),
