@@ -79,31 +79,26 @@ def test_a_result_names_those_it_stands_for() -> None:
     assert not list(sentences.others(believed)), "a belief is not said"
 
 
-def degraded(channel: str, reason: str, reach: Reach | None = None, **counts: int) -> str:
-    return sentences.degraded(Degraded(channel, reason, reach), response(counts=counts))
-
-
-def test_a_part_that_took_no_part_is_missing() -> None:
-    assert degraded("vector", "no model") == "No search by meaning: no model"
-    assert degraded("rerank", "no model") == "No reranking: no model"
-
-
-def test_a_part_that_did_some_of_its_work_is_incomplete() -> None:
-    assert degraded("vector", "2 wait", vector=3) == "Incomplete search by meaning: 2 wait"
-    assert degraded("rerank", "it broke", reranked=3) == "Incomplete reranking: it broke"
-
-
-def test_a_reranker_that_the_deadline_stopped_says_how_far_it_came() -> None:
-    told = degraded("rerank", "any reason", Reach(8, 20), reranked=8)
-    assert told == "Reranked 8 of 20 in 300 ms (setting `rerank.budget_ms`)"
-    told = degraded("rerank", "any reason", Reach(8, 20, 50), reranked=8)
-    assert told == "Reranked 8 of 20 in 300 ms (deadline 50 ms)"
-
-
-def test_a_vault_that_is_away_is_named() -> None:
-    assert degraded("laptop", "It is asleep.") == "Without laptop: It is asleep."
-    told = degraded("laptop/rerank", "any reason", Reach(0, 2))
-    assert told == "Reranked 0 of 2 in time (setting `rerank.budget_ms`)"
+@pytest.mark.parametrize(
+    ("degraded", "counts", "sentence"),
+    [
+        (Degraded("vector", "no model"), {}, "No search by meaning: no model"),
+        (Degraded("rerank", "no model"), {}, "No reranking: no model"),
+        (Degraded("vector", "2 wait"), {"vector": 3}, "Incomplete search by meaning: 2 wait"),
+        (Degraded("rerank", "it broke"), {"reranked": 3}, "Incomplete reranking: it broke"),
+        (Degraded("rerank", "any reason", Reach(8, 20)), {"reranked": 8},
+         "Reranked 8 of 20 in 300 ms (setting `rerank.budget_ms`)"),
+        (Degraded("rerank", "any reason", Reach(8, 20, 50)), {"reranked": 8},
+         "Reranked 8 of 20 in 300 ms (deadline 50 ms)"),
+        (Degraded("laptop", "It is asleep."), {}, "Without laptop: It is asleep."),
+        (Degraded("laptop/rerank", "any reason", Reach(0, 2)), {},
+         "Reranked 0 of 2 in time (setting `rerank.budget_ms`)"),
+    ],
+)  # fmt: skip
+def test_a_part_that_is_missing_or_incomplete_is_named(
+    degraded: Degraded, counts: dict[str, int], sentence: str
+) -> None:
+    assert sentences.degraded(degraded, response(counts=counts)) == sentence
 
 
 EVIL = "a\u202eb\x1b[2Jc\x7fd\x9be\U000e0041f\u2066g\rh"

@@ -197,12 +197,6 @@ def test_a_question_without_a_topic_lists(text: str) -> None:
     assert read(text) == LISTS[text]
 
 
-def test_a_person_with_a_topic_is_a_preference() -> None:
-    found = read("what did Anna say about the token refresh")
-    assert (found.labels, found.lists) == ({"tag": "@anna"}, False)
-    assert read("connect to tom in postgres") == NOTHING  # a topic, as far as anyone can tell
-
-
 TAKEN_BACK = {
     "kind bug": "bugs of atlas by Tom, the latest critical ones",
     "project atlas": "latest bugs of atlas",
@@ -229,9 +223,16 @@ def test_one_reading_can_be_taken_back_and_the_others_stay(reading: str) -> None
     ]
 
 
-def test_a_kind_with_a_topic_is_a_preference() -> None:
-    found = read("bugs with token refresh in atlas")
-    assert (found.labels, found.lists) == ({"kind": "bug", "project": "atlas"}, False)
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("bugs with token refresh in atlas", {"kind": "bug", "project": "atlas"}),
+        ("what did Anna say about the token refresh", {"tag": "@anna"}),
+        ("connect to tom in postgres", {}),  # a topic, as far as anyone can tell
+    ],
+)
+def test_a_kind_or_a_person_with_a_topic_is_a_preference(text: str, labels: dict[str, str]) -> None:
+    assert (read(text).labels, read(text).lists) == (labels, False)
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,7 @@ from recollect.query.subwords import LONGEST, subwords, subwords_query
         # An accented letter is a small one.
         ("CaféService", "café service caféservice"),
         ("ＦｉｌｅＳｙｎｃ", "file sync filesync"),
-    ],
-)
-def test_an_identifier_gives_its_words_and_all_of_them_as_one(text: str, found: str) -> None:
-    assert subwords(text) == found.split()
-    assert subwords(f"We use ({text}), mostly.") == found.split()
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+        # Compounds give their joined form.
         ("file_sync_service", "filesyncservice"),
         ("file-sync-service", "filesyncservice"),
         ("FILE_SYNC_SERVICE", "filesyncservice"),
@@ -53,25 +44,30 @@ def test_an_identifier_gives_its_words_and_all_of_them_as_one(text: str, found: 
         # From the inside out, so that each of them can be asked for.
         ("app.file-sync.startAll", "filesync start all startall appfilesyncstartall"),
         ("my_FileSync", "file sync filesync myfilesync"),
-    ],
-)
-def test_compounds_give_their_joined_form(text: str, found: str) -> None:
-    assert subwords(text) == found.split()
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
+        # A version keeps its dots: 142 is another number, and so is 14.2.
         ("1.4.2", "1.4.2"),
         ("v1.4.2", "1.4.2"),
         ("python3.11", "python 3.11 python3.11"),
         ("1.4.2-rc1", "1.4.2 rc 1 rc1 1.4.2rc1"),
         ("192.168.0.1", "192.168.0.1"),
+        # Scripts without spaces give pairs of neighbours.
+        ("日本語のメモ", "日本 本語 語の のメ メモ"),
+        ("東京、大阪", "東京 大阪"),
+        ("한국어 검색", "한국 국어 어검 검색"),  # a piece may begin in one word and end in the next
+        ("猫", "猫"),
+        ("ｶﾀｶﾅ", "カタ タカ カナ"),
+        ("ที่นี่", "ที ี่ ่น นี ี่"),  # vowels and tones are characters too
+        ("ភាសា", "ភា ាស សា"),
+        ("ဘာသာ", "ဘာ ာသ သာ"),
+        ("ພາສາ", "ພາ າສ ສາ"),
+        ("東京Tower3F", "東京 tower 3 f tower3f"),
+        ("ไทย\u200bแลนด์", "ไท ทย ยแ แล ลน นด ด์"),  # with or without the space of no width
+        ("𠮷野家", "𠮷野 野家"),
     ],
 )
-def test_a_version_keeps_its_dots(text: str, found: str) -> None:
-    """142 is another number, and so is 14.2."""
+def test_identifiers_give_their_parts_and_all_of_them_as_one(text: str, found: str) -> None:
     assert subwords(text) == found.split()
+    assert subwords(f"We use ({text}), mostly.") == found.split()
 
 
 @pytest.mark.parametrize(
@@ -95,27 +91,6 @@ def test_a_version_keeps_its_dots(text: str, found: str) -> None:
 )
 def test_plain_words_give_no_subwords(text: str) -> None:
     assert subwords(text) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("日本語のメモ", "日本 本語 語の のメ メモ"),
-        ("東京、大阪", "東京 大阪"),
-        ("한국어 검색", "한국 국어 어검 검색"),  # a piece may begin in one word and end in the next
-        ("猫", "猫"),
-        ("ｶﾀｶﾅ", "カタ タカ カナ"),
-        ("ที่นี่", "ที ี่ ่น นี ี่"),  # vowels and tones are characters too
-        ("ភាសា", "ភា ាស សា"),
-        ("ဘာသာ", "ဘာ ာသ သာ"),
-        ("ພາສາ", "ພາ າສ ສາ"),
-        ("東京Tower3F", "東京 tower 3 f tower3f"),
-        ("ไทย\u200bแลนด์", "ไท ทย ยแ แล ลน นด ด์"),  # with or without the space of no width
-        ("𠮷野家", "𠮷野 野家"),
-    ],
-)
-def test_unspaced_scripts_give_pairs_of_neighbours(text: str, found: str) -> None:
-    assert subwords(text) == found.split()
 
 
 @pytest.mark.parametrize(
