@@ -142,12 +142,6 @@ def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
     assert len(home.list_ids()) == 2
 
 
-def test_save_under_an_id_of_ones_own_updates(home: Home) -> None:
-    assert home.save("--id", "mine", "--title", "One") == "mine"
-    assert home.json("save", "--id", "mine", "--title", "Two")["outcome"] == "updated"
-    assert show(home, "mine")["title"] == "Two"
-
-
 @pytest.mark.parametrize(
     ("args", "holding"),
     [

@@ -167,15 +167,6 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
                 assert f"{name} {action}" in all_schemas()
 
 
-@pytest.mark.parametrize("view", ["scan", "full", "pointer", "preview", "snippet"])
-def test_every_view_has_the_names_of_a_memory_and_its_dates(home: Home, view: str) -> None:
-    printed = home.search("tokens", "--view", view)
-    check_schema("search", printed)
-    assert printed["results"]
-    for result in printed["results"]:
-        assert {"id", "kind", "project", "created_at", "updated_at"} <= set(result)
-
-
 def test_every_schema_is_named_and_another_is_refused(home: Home) -> None:
     assert home.call("schema").out.splitlines() == [*all_schemas()]
     check_error(home.call("schema", "nope"), "no schema 'nope'", "recollect schema")

@@ -48,6 +48,7 @@ def test_whatever_a_person_reads_is_on_their_clock(home: Home) -> None:
     assert differences == ["valid_until: [-2026-11-19T20:30:00Z-]{+2026-11-20T20:30:00Z+}"]
     assert home.call("forget", "today").code == 0
     assert "2026-11-18 09:00 NZDT" in home.call("trash", "--dates").out
+    assert "Undone: forget of 2026-11-18 09:00 NZDT, 1 memory." in home.call("undo").out
     for line in home.call("access", "audit").out.splitlines():
         assert line.split()[2] in ("NZDT", "NZST"), line
     assert all(entry["time"].endswith("Z") for entry in home.json("access", "audit"))

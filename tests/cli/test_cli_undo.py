@@ -35,11 +35,6 @@ def test_undo_names_what_it_takes_back_and_redo_does_it_again(tides: Home) -> No
     assert tides.json("redo") == told
 
 
-def test_undo_speaks_the_users_time_zone(tides: Home) -> None:
-    tides.environment["TZ"] = "Pacific/Auckland"
-    assert "Undone: save of 2026-03-02 01:00 NZDT, 1 memory." in tides.call("undo").out
-
-
 def test_a_terminal_is_asked_before_many_memories_are_changed(
     tides: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
