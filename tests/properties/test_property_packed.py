@@ -4,13 +4,12 @@ scores, whatever is asked and however the memories are spread over segments and 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 import apsw
 import pytest
 from match_expressions import Expressions
+from store_fixtures import OpenStore
 from suites.stores.helpers import change, forget, save
 from suites.stores.samples import memory
 
@@ -155,13 +154,11 @@ def live_through(store: SqliteStore, chance: random.Random) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+def store(open_store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> SqliteStore:
     monkeypatch.setattr(buffer, "FIRST", 4)
     monkeypatch.setattr(buffer, "MOST", 4)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda merging, **_: None)  # the test says when
-    opened = SqliteStore(tmp_path / "vault.db")
-    yield opened
-    opened.close()
+    return open_store()
 
 
 @pytest.mark.parametrize("seed", range(examples(6)))

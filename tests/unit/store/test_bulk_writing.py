@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import pytest
@@ -36,14 +35,13 @@ WORDS = (
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+def store(open_store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> SqliteStore:
     small_segments(monkeypatch)
     monkeypatch.setattr(tables, "AT_ONCE", 7)
     monkeypatch.setattr(BackgroundMerging, "wrote", lambda *_, **__: None)  # as it was written
-    store = SqliteStore(tmp_path / "vault.db", lifetime=Lifetime.ONCE)
+    store = open_store(lifetime=Lifetime.ONCE)
     store.vectors.begin("model", 2)
-    yield store
-    store.close()
+    return store
 
 
 def some(count: int, seed: int = 1) -> list[Memory]:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from msgspec import structs
 from store_fixtures import problems
-from suites.stores.helpers import save
 from suites.stores.samples import CHANGE, EVERYTHING, NOON, memory
 
 from recollect.store.base import AGES, Dates, Facets
-from recollect.store.sqlite.filters import where
-from recollect.store.sqlite.memories import DAYS, GROUPED, GROUPS
+from recollect.store.sqlite.memories import GROUPS
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter, Memory
 
@@ -107,28 +104,3 @@ def test_groups_say_what_counting_one_by_one_says(store: SqliteStore, seed: int)
     assert sum(stats["kinds"].values()) == stats["memories"] == len(live)
     assert stats["forgotten"] == len(store.memories.ids(forgotten=True)) - len(live)
     assert problems(store) == []
-
-
-def test_a_write_that_is_undone_counts_nothing(store: SqliteStore) -> None:
-    save(store, memory("a", project="harbor"))
-    with suppress(KeyError), store.writing(CHANGE) as write:
-        write.add(memory("b", project="harbor"))
-        raise KeyError
-    assert store.memories.facets(EVERYTHING, NOON).project == {"harbor": 1}
-
-
-@pytest.mark.parametrize("filter", [EVERYTHING, Filter(project="harbor")])
-def test_no_memory_is_read_to_be_counted(store: SqliteStore, filter: Filter) -> None:
-    """SQLite answers from indexes alone, and the groups need no sorting."""
-    condition = where(filter, store.topics)
-    sql = GROUPED.format(ages="1", condition=condition.sql) + "SELECT * FROM grouped"
-    steps = [
-        str(row[3]) for row in store.database.rows(f"EXPLAIN QUERY PLAN {sql}", *condition.values)
-    ]
-    assert any("COVERING INDEX memories_facets" in step for step in steps)
-    assert not any("TEMP B-TREE" in step for step in steps)
-    days = DAYS.format("created_at", condition.sql)
-    plan = [
-        str(row[3]) for row in store.database.rows(f"EXPLAIN QUERY PLAN {days}", *condition.values)
-    ]
-    assert "COVERING INDEX memories_facets" in plan[0]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 import pytest
+from store_fixtures import OpenStore
 from suites.stores.helpers import match, put, save
 from suites.stores.samples import CHANGE, EVERYTHING, MODEL, NOON, axis, memory
 
@@ -86,8 +87,8 @@ def forget(store: SqliteStore) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "vault.db")
+def store(open_store: OpenStore) -> SqliteStore:
+    opened = open_store()
     save(
         opened,
         *(
@@ -97,8 +98,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
         memory("session", text="anchor", kind="session"),
     )
     put(opened, MODEL, {"m1": axis(0), "m2": axis(1)})
-    yield opened
-    opened.close()
+    return opened
 
 
 def plans(store: SqliteStore, ask: Ask) -> list[list[str]]:

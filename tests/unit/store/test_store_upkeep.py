@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -94,8 +93,8 @@ DAMAGE |= {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "vault.db")
+def store(open_store: OpenStore) -> SqliteStore:
+    opened = open_store()
     save(
         opened,
         full_memory("first"),
@@ -106,8 +105,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     put(opened, MODEL, {"first": axis(0), "second": axis(1)})
     forget(opened, "fourth")
     opened.feedback.add("anchor?", "second", True, NOON)
-    yield opened
-    opened.close()
+    return opened
 
 
 def test_a_vault_in_order_passes_every_check(store: SqliteStore) -> None:
@@ -161,13 +159,14 @@ def test_a_quick_check_finds_what_sums_and_a_sample_show(store: SqliteStore, dam
 def test_a_quick_check_of_an_empty_vault_finds_nothing(
     open_store: OpenStore, tmp_path: Path
 ) -> None:
-    store = open_store(tmp_path / "new.db")
-    assert not any(finding.problem for finding in store.glance())
+    assert not any(finding.problem for finding in open_store(tmp_path / "new.db").glance())
 
 
-def test_a_check_tells_how_many_memories_it_has_been_through(store: SqliteStore) -> None:
+def test_a_check_tells_how_many_memories_it_has_been_through(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    store, told = open_store(tmp_path / "new.db"), list[int]()
     save(store, *(memory(f"m{number}") for number in range(2 * STEP)))
-    told: list[int] = []
     store.examine(told.append)
     assert sum(told) == 2 * STEP
     assert len(told) > 1

@@ -267,15 +267,6 @@ def test_a_model_that_is_removed_takes_its_codes_along(vault: Vault) -> None:
     assert nearest(vault.stores[0], vault.vector(), 5, EVERYTHING, MODEL) == []
 
 
-def test_vectors_cut_to_fewer_dimensions_are_found_among_many(vault: Vault) -> None:
-    vault.add(200)
-    query = vault.vector()
-    found = vault.stores[0].vectors.nearest(MODEL, query, 10, EVERYTHING, dimensions=8)
-    cut = {name: row[:8] / np.linalg.norm(row[:8]) for name, row in vault.vectors.items()}
-    best = sorted(cut, key=lambda name: -float(cut[name] @ query[:8]))[:10]
-    assert [near.memory_id for near in found] == best
-
-
 def test_many_small_writes_equal_one_big_load(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
