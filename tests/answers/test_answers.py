@@ -33,7 +33,7 @@ WITHOUT_MODELS = ("listing", "exclusions", "details")
 
 
 @pytest.fixture(scope="module", params=VAULTS)
-def asked(
+def vault_and_questions(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Recollect, list[dict[str, Any]]]]:
     settings = Settings(embedding=Embedding(provider="none"), rerank=Rerank(provider="none"))
@@ -46,8 +46,10 @@ def asked(
 
 
 @pytest.mark.parametrize("group", WITHOUT_MODELS)
-def test_answers_are_as_judged(asked: tuple[Recollect, list[dict[str, Any]]], group: str) -> None:
-    memory, every = asked
+def test_answers_are_as_judged(
+    vault_and_questions: tuple[Recollect, list[dict[str, Any]]], group: str
+) -> None:
+    memory, every = vault_and_questions
     wrong = []
     for question in every:
         if question["group"] == group and not {"held_out", "models"} & {*question}:

@@ -389,10 +389,10 @@ DECISIONS = {
         ("in March 2025", {"repair"}),
     ],
 )
-def test_what_was_said_later_does_not_replace_what_a_time_was_asked_for(
+def test_a_later_decision_does_not_replace_the_one_of_the_time_in_the_query(
     ask: Ask, said: str, wanted: set[str]
 ) -> None:
-    """Each decision replaces the one before; who asks for January wants January's."""
+    """Each decision replaces the one before; a question about January wants January's."""
     response = ask(DECISIONS, f"what did we decide about the printer {said}")
     assert response.results[0].id in wanted, explain(response)
 
@@ -481,11 +481,11 @@ def test_what_is_newer_and_unrelated_is_not_lifted(ask: Ask) -> None:
     assert not any(parts_named(one, "supersede") for one in response if one.id != "new")
 
 
-# The second opinion
+# The reranker
 
 
-class WithReader:
-    """The real embedder, and a reranker of one's own."""
+class WithReranker:
+    """The bundled embedder and a planned reranker."""
 
     serves_former = False
 
@@ -534,9 +534,9 @@ def search_with(
     budget: int = 60_000,
     **changes: float,
 ) -> Response:
-    """The answer. `weight`: of the reranker."""
+    """Search the login notes, with changes such as the `weight` of the reranker."""
     changed = {f"stages.rerank.{name}": value for name, value in changes.items()}
-    with make_vault(folder, LOGIN, WithReader(models, reranker, budget)) as memory:
+    with make_vault(folder, LOGIN, WithReranker(models, reranker, budget)) as memory:
         return memory.search(query, recipe="blend", limit=50, changes=changed)
 
 
@@ -555,7 +555,7 @@ def test_without_a_reranker_the_order_of_fusion_stays_and_is_said(unread: Respon
     assert not any(parts_named(one, "rerank") for one in unread)
 
 
-def test_the_second_opinion_moves_and_does_not_order(
+def test_the_reranker_moves_results_and_does_not_order_them(
     models: ActiveModels, unread: Response, tmp_path: Path
 ) -> None:
     """`weight · (clip(logit, floor, bound) − floor)`: 1 has the logit 10, 0 the floor, 0.5 has 0.
@@ -623,7 +623,7 @@ FUNCTIONS = {
         "def backoff(call, tries=3):\n    for attempt in range(tries):\n        try:\n"
         "            return call()\n        except OSError:\n            sleep(2 ** attempt)",
     ),
-    # The words stand in its comment. It only writes a line.
+    # Its comment has the words. It only writes a line.
     "handler": (
         0.65,
         "def handle(self, request):\n    # log what failed of the request; nobody may retry it\n"

@@ -27,9 +27,6 @@ from planned import (
 
 from model_server import Fault
 from recollect import Filter, Recollect
-from recollect.recall.keyword import Keyword
-from recollect.recall.vector import Vector
-from recollect.recipes.registry import BUILT_IN
 from recollect.settings import ContextSettings, SemanticMode
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -63,7 +60,7 @@ def test_pieces_match_as_prefixes_any_of_them(tmp_path: Path) -> None:
 
 
 def test_pieces_are_split_at_white_space_alone_and_quoted(tmp_path: Path) -> None:
-    """`user-id` is one piece, so its two tokens must stand side by side."""
+    """`user-id` is one piece, so its two tokens must be neighbours."""
     memories: list[Fields] = [
         {"id": "together", "title": "the user-ident column"},
         {"id": "apart", "title": "an id per user"},
@@ -317,13 +314,3 @@ def test_a_result_is_a_pointer(tmp_path: Path) -> None:
     }
     assert found["bare"].fields["has_details"] is False
     assert raw(found["a1b2"], "keyword") <= 1.0
-
-
-def test_the_declared_numbers() -> None:
-    recipe = BUILT_IN["echovault"]
-    keyword, vector = recipe.recall
-    assert isinstance(keyword, Keyword)
-    assert isinstance(vector, Vector)
-    assert set(keyword.columns.values()) == {1.0}
-    assert (keyword.depth.at(5), vector.depth.at(5)) == (10, 10)
-    assert recipe.limits.default == 5

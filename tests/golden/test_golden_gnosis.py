@@ -30,7 +30,6 @@ from planned_search import OverAt
 from model_server import Fault, Recorded, Reply
 from recollect import Memory, Recollect, Response, UserError
 from recollect.present.response import compact, summary
-from recollect.recipes.registry import BUILT_IN
 from recollect.stages.adjustments import matched_keywords
 from recollect.stages.rerank import Skip
 
@@ -543,11 +542,3 @@ def test_without_vectors_topics_answer_alone(tmp_path: Path) -> None:
         response = search(memory, "quartz")
     assert [entry.channel for entry in response.degraded] == ["vector"]
     assert ids(response) == ["n002", "n001", "n000"]  # newest first
-
-
-def test_the_declared_numbers() -> None:
-    search_recipe, deep = BUILT_IN["gnosis"], BUILT_IN["gnosis"].deep
-    assert deep is not None
-    assert (search_recipe.limits.most, deep.limits.most) == (32, 100)
-    assert (search_recipe.limits.least_keywords, deep.limits.least_keywords) == (1, 2)
-    assert (search_recipe.limits.inlined, deep.limits.inlined) == (3, 5)

@@ -126,7 +126,7 @@ def test_a_vault_in_postgresql_answers_like_one_in_a_file(
 
 
 def test_the_steps_do_what_their_names_say(answers_of: Callable[[str], Answers]) -> None:
-    """What is to be refused is refused, all else is answered, and most searches find something."""
+    """Refusals are refused, all other steps are answered, and most searches find something."""
     for models, steps in SCENARIOS.items():
         answers = answers_of(models)["library"]
         assert len(answers) == len(steps), "each step has a name of its own"

@@ -12,7 +12,7 @@ from replaying import check, filled_vault, replay
 
 
 @pytest.fixture(scope="module", params=FILL)
-def filled(
+def vault_and_home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Home]]:
     with filled_vault(request.param, tmp_path_factory.mktemp(request.param)) as home:
@@ -20,6 +20,6 @@ def filled(
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
-def test_calls_answer_as_recorded(filled: tuple[str, Home], interface: str) -> None:
-    vault, home = filled
+def test_calls_answer_as_recorded(vault_and_home: tuple[str, Home], interface: str) -> None:
+    vault, home = vault_and_home
     check(replay(home, vault, interface), vault, interface)

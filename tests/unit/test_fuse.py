@@ -61,8 +61,8 @@ def test_bm25_counts_by_itself_up_to_a_bound(search_at: Search) -> None:
 
 
 def test_a_cosine_counts_by_its_lead(search_at: Search) -> None:
-    """Where there are not fifteen memories, the missing ones count 0.55: the lead is 0.7 − 0.55,
-    of 0.2."""
+    """With fewer than fifteen memories the missing ones count 0.55: the lead is 0.7 − 0.55, of
+    0.2."""
     at = search_at(
         "kayak",
         NINE,

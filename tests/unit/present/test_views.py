@@ -108,14 +108,14 @@ def test_the_documented_recipes_show_what_they_document(memory: Recollect) -> No
 
 
 def test_a_part_of_a_file_is_called_by_its_headings() -> None:
-    def named(**fields: str) -> str:
+    def title(**fields: str) -> str:
         return title_of(Memory(id="m", created_at=NOW, updated_at=NOW, **fields))  # type: ignore[arg-type]
 
-    assert named(title="docs/recipes.md", context="Recipes > blend", tier="file") == (
+    assert title(title="docs/recipes.md", context="Recipes > blend", tier="file") == (
         "Recipes › blend"
     )
-    assert named(title="docs/recipes.md", tier="file") == "docs/recipes.md"
-    assert named(title="A note", context="While testing > all") == "A note"
+    assert title(title="docs/recipes.md", tier="file") == "docs/recipes.md"
+    assert title(title="A note", context="While testing > all") == "A note"
 
 
 def test_results_of_one_file_have_different_titles(tmp_path: Path) -> None:

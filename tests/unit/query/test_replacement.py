@@ -1,4 +1,4 @@
-"""Which of two statements seems to replace the other, and how alike a model finds them."""
+"""Statements that seem to replace others, and the scales of their cosines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def find_replaced(tokens: Tokens, *memories: Memory, cosine: float = 0.85) -> di
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "cosine", "said_so"),
+    ("old", "new", "cosine", "replaces"),
     [
         # A claimed change.
         ("Mails go out by Mailgun", "Mails no longer go out by Mailgun", CLAIMED_CHANGE, True),
@@ -55,7 +55,7 @@ def find_replaced(tokens: Tokens, *memories: Memory, cosine: float = 0.85) -> di
         # Two values differ, or another subject has the same value.
         ("Backups nightly reach Ada at work", "Backups hourly reach Bob at work", 0.9, False),
         ("Staging deploys every night", "Production deploys every night", 0.9, False),
-        # Something beside it.
+        # Both hold.
         ("Reports go to the finance team", "Reports now go to the sales team too", 0.9, False),
         ("Reports go to the finance team", "Reports also go to the sales team", 0.9, False),
         # "Too" that adds nothing.
@@ -66,11 +66,11 @@ def find_replaced(tokens: Tokens, *memories: Memory, cosine: float = 0.85) -> di
         ("My editor is Neovim", "My editor is Zed", 0.9, False),
     ],
 )  # fmt: skip
-def test_it_seems_to_replace_the_other_only_where_more_says_so(
-    tokens: Tokens, old: str, new: str, cosine: float, said_so: bool
+def test_likeness_alone_does_not_replace(
+    tokens: Tokens, old: str, new: str, cosine: float, replaces: bool
 ) -> None:
     older, newer = said("old", old), said("new", new, days=1)
-    assert seems_to_replace(Statement(older, tokens), Statement(newer, tokens), cosine) is said_so
+    assert seems_to_replace(Statement(older, tokens), Statement(newer, tokens), cosine) is replaces
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from recollect.query.subwords import LONGEST, subwords, subwords_query
         ("utf8", "utf 8 utf8"),
         ("sha256sum", "sha 256 sum sha256sum"),
         ("10km", "10 km 10km"),
-        # A letter alone belongs to the word behind it as well.
+        # A letter alone belongs to the next word as well.
         ("OAuth2", "o auth 2 oauth oauth2"),
         ("iPhone", "i phone iphone"),
         # An accented letter is a small one.
@@ -102,7 +102,7 @@ def test_plain_words_give_no_subwords(text: str) -> None:
             '"filesync" OR "syncservice" OR "filesyncservice" OR "file sync" OR "sync service"',
         ),
         ("filesync service", '"filesyncservice" OR "filesync" OR "service"'),
-        # Stop words may stand in a name, and are none.
+        # Stop words may be part of a name, but are no name.
         ("log in", '"login" OR "log"'),
         ("of the", ""),
         ("v1.4.2", '"1.4.2"'),

@@ -53,7 +53,7 @@ def test_without_exact_terms_of_letters_or_digits_it_finds_nothing(
 
 
 def test_a_name_with_signs_is_found_among_many_that_hold_its_letters(search_at: Search) -> None:
-    """Short texts have the letter more often, and stand before it in every index."""
+    """Short texts have the letter more often, and rank above it in every index."""
     crowd = {f"crowd-{n:03}": "c c" for n in range(150)}
     at = search_at("C++", {**crowd, "name": "We chose C++ for the parser.", "other": "C#"})
     assert (BLEND.recall[0].recall(at) or Ranking()).ids == ("name",)
@@ -105,7 +105,7 @@ def test_several_words_may_be_meant(search_at: Search) -> None:
     "field", ["title", "text", "context", "why", "impact", "project", "source", "kind", "tags"]
 )
 def test_a_word_in_any_field_is_not_corrected(search_at: Search, field: str) -> None:
-    """`qubitt` stands beside it, one letter away."""
+    """Another memory has `qubitt`, one letter away."""
     word = ["qubitz"] if field == "tags" else "qubitz"
     memories = {"a": {"title": "x", field: word}, "b": "The qubitt stays."}
     assert search_corrected(search_at("qubitz", memories)) == []

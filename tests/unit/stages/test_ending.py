@@ -55,7 +55,7 @@ MEETING = "It is at half past nine in the small room behind the kitchen."
 SHIP = "Ship on Friday morning when Anna, Tom, Lena and Okonkwo tested login, search, mail"
 
 
-def titled(title: str, text: str = MEETING, **fields: str) -> dict[str, str]:
+def statement(title: str, text: str = MEETING, **fields: str) -> dict[str, str]:
     return {"title": title, "text": text, **fields}
 
 
@@ -63,12 +63,12 @@ def titled(title: str, text: str = MEETING, **fields: str) -> dict[str, str]:
     ("one", "other"),
     [
         # A title may name the statement.
-        (titled("Stand-up"), titled("When we meet")),
-        (titled("Stand-up"), titled("Stand-up of the team")),
-        (titled(""), titled("Stand-up")),
-        (titled("Staging listens on 9443"), titled("staging listens on: 9443")),
+        (statement("Stand-up"), statement("When we meet")),
+        (statement("Stand-up"), statement("Stand-up of the team")),
+        (statement(""), statement("Stand-up")),
+        (statement("Staging listens on 9443"), statement("staging listens on: 9443")),
         (f"{SHIP}.", f"{SHIP}, again."),
-        (titled("", project="harbor"), titled("", project="harbor")),
+        (statement("", project="harbor"), statement("", project="harbor")),
     ],
 )
 def test_memories_that_say_the_same_take_one_place(
@@ -84,12 +84,12 @@ def test_memories_that_say_the_same_take_one_place(
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (titled("Anna's stand-up"), titled("Tom's stand-up")),  # the value is in the title
-        (titled("Stand-up"), titled("Stand-up 2")),
-        (titled("Stand-up"), titled("No stand-up")),
-        (titled("Staging listens on 8443"), titled("Staging listens on 9443")),
-        (titled("", project="harbor"), titled("", project="tower")),
-        (titled("", project="harbor"), titled("", project="harbor", space="home")),
+        (statement("Anna's stand-up"), statement("Tom's stand-up")),  # the value is in the title
+        (statement("Stand-up"), statement("Stand-up 2")),
+        (statement("Stand-up"), statement("No stand-up")),
+        (statement("Staging listens on 8443"), statement("Staging listens on 9443")),
+        (statement("", project="harbor"), statement("", project="tower")),
+        (statement("", project="harbor"), statement("", project="harbor", space="home")),
         # One word turns the meaning.
         *((f"{SHIP}.", f"{SHIP} {word}.")
           for word in ("not", "never", "before", "unless", "without", "2")),
