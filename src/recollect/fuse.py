@@ -300,6 +300,6 @@ class WeightedMax(Struct, frozen=True, tag="weighted_max", forbid_unknown_fields
             weight = self.weights[name] if len(took_part) > 1 else self.alone
             where = passages_of(context.channels[name])
             for id, share in over_largest(context.scores(name)).items():
-                how = f"{name} score over the largest {where.get(id, '')}".rstrip()
+                how = f"{name} score, as a share of the best {where.get(id, '')}".rstrip()
                 parts.setdefault(id, []).append(weighted(name, weight, share, how))
         return ranked(Hit(id, combine("fused", "sum", terms)) for id, terms in parts.items())

@@ -396,9 +396,12 @@ def test_the_theme_is_switched_and_kept(page: Page, site: Site) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-def test_a_page_that_is_not_there_is_told(page: Page, site: Site, watched: Watched) -> None:
+@pytest.mark.parametrize("path", ["/nowhere", "/memory/nowhere"])
+def test_a_page_that_is_not_there_is_told(
+    page: Page, site: Site, watched: Watched, path: str
+) -> None:
     watched.allow("status of 404")
-    page.goto(site.at("/nowhere"))
+    page.goto(site.at(path))
     expect(page.locator("[data-problem]")).to_be_visible()
     page.get_by_role("link", name="Back to search").click()
     expect(page.locator("[data-box]")).to_be_visible()

@@ -39,6 +39,20 @@ def test_an_address_that_is_not_there_is_a_problem(server: Server, path: str) ->
 
 
 @pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/memory/x?as_of=someday", "<p>As of &#39;someday&#39; is not a time;"),
+        ("/?q=token&as_of=someday", "<p>As of &#39;someday&#39; is not a time;"),
+        ("/browse?colour=red", "<p>&#39;colour&#39; is not a parameter of this page.</p>"),
+        ("/new", "The long version; counts less in searches."),
+        ("/upkeep", "your own vault, priority 1"),
+    ],
+)
+def test_a_page_names_fields_and_vaults_as_people_do(server: Server, path: str, says: str) -> None:
+    assert says in server.get(path, headers={"Accept": "text/html"}).text
+
+
+@pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
         ("PUT", f"{API}/memories", {"GET", "HEAD", "POST"}),

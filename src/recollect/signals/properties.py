@@ -175,8 +175,12 @@ class TagOverlap(Signal, frozen=True, tag="tag_overlap", kw_only=True):
         if not asked:
             return {}
         tags_of = {id: {tag.lower() for tag in context.memory(id).tags} for id in ids}
-        how = f"tags asked for: {', '.join(sorted(asked))} (Jaccard)"
-        return {id: SignalValue(jaccard(asked, tags), how) for id, tags in tags_of.items()}
+        named = f"tags asked for: {', '.join(sorted(asked))} (Jaccard)"
+        raw = {id: jaccard(asked, tags) for id, tags in tags_of.items()}
+        return {
+            id: SignalValue(value, f"{'' if value else 'none of the '}{named}")
+            for id, value in raw.items()
+        }
 
 
 class Importance(Signal, frozen=True, tag="importance", kw_only=True):
@@ -195,9 +199,9 @@ class Importance(Signal, frozen=True, tag="importance", kw_only=True):
 
     def _value(self, memory: Memory) -> SignalValue:
         marks = {
-            "pinned": self.core if memory.tier == "core" else 0.0,
-            "critical": self.critical if memory.severity == "critical" else 0.0,
-            "warning": self.warning if memory.severity == "warning" else 0.0,
+            "is pinned": self.core if memory.tier == "core" else 0.0,
+            "severity: critical": self.critical if memory.severity == "critical" else 0.0,
+            "severity: warning": self.warning if memory.severity == "warning" else 0.0,
         }
         name = max(marks, key=lambda mark: marks[mark])
         return SignalValue(marks[name], name)
@@ -206,7 +210,7 @@ class Importance(Signal, frozen=True, tag="importance", kw_only=True):
 class Severity(Signal, frozen=True, tag="severity", kw_only=True):
     """One value per severity; none counts as suggestion."""
 
-    about = "how severe it is"
+    about = "severity"
     family = "rarity"
 
     critical: Share = 1.0

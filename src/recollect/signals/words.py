@@ -106,10 +106,11 @@ class Semantic(Signal, frozen=True, tag="semantic", kw_only=True):
         rarity = {count: idf(documents, count) for count in {0, *holding.values()}}
         weights = {token: rarity[holding.get(token, 0)] for token in every}
         wanted = tfidf(asked, weights)
-        how = f"shared words (TF-IDF cosine, {documents} in the vault)"
+        figures = f"(TF-IDF cosine, {documents} in the vault)"
+        raw = {id: cosine(wanted, tfidf(found, weights)) for id, found in texts.items()}
         return {
-            id: SignalValue(cosine(wanted, tfidf(found, weights)), how)
-            for id, found in texts.items()
+            id: SignalValue(value, f"{'' if value else 'no '}shared words {figures}")
+            for id, value in raw.items()
         }
 
 
@@ -192,7 +193,10 @@ class Person(Signal, frozen=True, tag="person", kw_only=True):
         if not FIRST_PERSON.search(context.search.query):
             return {}
         shares = {id: self._share(context.memory(id).text) for id in ids}
-        return {id: SignalValue(share, "in the first person") for id, share in shares.items()}
+        return {
+            id: SignalValue(share, f"{'' if share else 'not '}in the first person")
+            for id, share in shares.items()
+        }
 
     def _share(self, text: str) -> float:
         own = sum(1 for _ in FIRST_PERSON.finditer(text))

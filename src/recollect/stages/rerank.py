@@ -292,10 +292,8 @@ class RerankInterpolation(Stage, frozen=True, tag="rerank_interpolation"):
         if not read:
             how = "not read by the reranker: as the lowest it gave (logit of a cross-encoder)"
         else:
-            said = "found fitting" if logit + self.floor > 0 else "held possible"
-            how = (
-                f"{said if logit else 'not recognised'} by the reranker (logit of a cross-encoder)"
-            )
+            rating = "an answer" if logit + self.floor > 0 else "possible" if logit else "unlikely"
+            how = f"the reranker rates it as {rating} (logit of a cross-encoder)"
         term = weighted(self.name, self.weight, logit, how)
         moved = hit.with_score(add_parts(hit.why, term))
         return moved.with_findings(verified=True) if read else moved

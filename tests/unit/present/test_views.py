@@ -151,3 +151,8 @@ def test_bars_begin_at_the_base_and_end_at_the_score() -> None:
     assert (base.x, base.width) == (0.0, 75.0)  # from 0 down to −3, on a scale from −3 to 1
     assert (words.x, words.width) == (0.0, 100.0)
     assert picture.total.value == pytest.approx(1.0)
+
+
+def test_a_part_worth_nothing_is_not_described_as_if_it_were_true() -> None:
+    term = combine("blend", "sum", (weighted("exact", 1.0, 1.0), weighted("person", 1.0, 0.0)))
+    assert [bar.means for bar in waterfall(term).bars] == ["holds an exact term", ""]

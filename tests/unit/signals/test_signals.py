@@ -25,16 +25,16 @@ MEMORIES = {
 def test_pinned_and_severe_memories_score_and_most_do_not(search_at: Search) -> None:
     found = Importance(weight=1.0).values(search_at("", MEMORIES), list(MEMORIES))
     assert found == {
-        "pinned": (1.0, "pinned"),
-        "critical": (1.0, "critical"),
-        "warning": (0.5, "warning"),
-        "both": (1.0, "pinned"),
+        "pinned": (1.0, "is pinned"),
+        "critical": (1.0, "severity: critical"),
+        "warning": (0.5, "severity: warning"),
+        "both": (1.0, "is pinned"),
     }
 
 
 def test_the_larger_mark_counts(search_at: Search) -> None:
     signal = Importance(weight=1.0, core=0.2)
-    assert signal.values(search_at("", MEMORIES), ["both"])["both"] == (0.5, "warning")
+    assert signal.values(search_at("", MEMORIES), ["both"])["both"] == (0.5, "severity: warning")
 
 
 TIME = TimeMatch(weight=1.0)
@@ -152,6 +152,7 @@ def test_it_counts_words_of_the_first_person_up_to_a_share(search_at: Search) ->
     """Two of seven words are more than a tenth; one of sixteen is less."""
     found = PERSON.values(search_at("where did I leave my bike", SPOKEN), list(SPOKEN))
     raw = {id: value.raw for id, value in found.items()}
+    assert found["other"].how == "not in the first person"
     assert raw == pytest.approx({"mine": 1.0, "ours": 1 / 1.6, "country": 0.0, "other": 0.0})
 
 

@@ -93,7 +93,7 @@ def test_a_quarter_of_the_logit_above_the_floor_is_added(search_at: Search) -> N
     assert (part.name, part.weight, part.how) == (
         "rerank",
         0.25,
-        "found fitting by the reranker (logit of a cross-encoder)",
+        "the reranker rates it as an answer (logit of a cross-encoder)",
     )
     assert part.raw == pytest.approx(9)
     assert all(recompute(hit.why) == hit.score for hit in ranking)

@@ -106,7 +106,8 @@ def from_parameters(kind: type[Struct], sent: QueryParams, *, commas: bool = Fal
             continue
         if name not in names or name == "set":
             known = ", ".join(name for name in names if name != "set")
-            raise UserError(f"{name!r} is not a parameter; there are: {known}.")
+            there = f"; there are: {known}" if commas else " of this page"
+            raise UserError(f"{name!r} is not a parameter{there}.")
         if commas and names[name] in LISTS:
             values = [part for value in values for part in split_list(value)]
         if names[name] in (SEVERAL if len(values) < 2 else {*SEVERAL, *ANY_OF}):

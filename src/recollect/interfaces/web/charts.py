@@ -113,10 +113,11 @@ def waterfall(term: Term, scale: Scale | None = None) -> Waterfall:
 
 def _bar(step: ScoreStep, start: float, end: float, scale: Scale) -> Bar:
     about, family = part_infos().get(step.name, UNKNOWN)
+    means = about if step.value else ""  # "holds an exact term" is not true of a part that is 0
     x, stop = sorted((scale.place(start), scale.place(end)))
     return Bar(
         step.name, step.value, scale.with_sign(step.value), step.formula, step.how,
-        about, TONES[family],
+        means, TONES[family],
         x, round(stop - x, 2), scale.place(end),
     )  # fmt: skip
 
@@ -237,7 +238,7 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _weight_label(parts: list[str]) -> str:
-    """Return a label such as `fuse.vector`, `proximity`, `semantic.with_vectors` or `rerank`."""
+    """Return a label such as `fuse.vector`, `exact`, `semantic.with_vectors` or `rerank`."""
     if parts[-2] in WEIGHED:
         return f"{parts[-3]}.{parts[-1]}"
     return parts[-2] if parts[-1] != "with_vectors" else f"{parts[-2]}.with_vectors"

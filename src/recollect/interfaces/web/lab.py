@@ -47,11 +47,6 @@ FIELDS = (
 )
 EXAMPLES = 4
 LEAST_WORDS = 4  # shorter queries are rarely questions
-# Kind → a question about the first words of a memory's title.
-QUESTIONS = {
-    "decision": "What did we decide about {}?",
-    "bug": "What went wrong with {}?",
-}
 
 
 async def show(service: Service, request: Request) -> Response:
@@ -172,16 +167,12 @@ async def _values(service: Service, bench: LabAddress) -> dict[str, Any]:
 
 
 def examples(engine: Recollect) -> list[str]:
-    """Return a few example questions: recent ones with feedback, and questions made from titles
-    across the vault."""
+    """Return a few example queries: recent ones with feedback, and titles across the vault."""
     asked = [query for query in engine.judgements() if LEAST_WORDS <= len(query.split()) < 12]
-    topics = [(memory.kind, keywords(memory.title)[:2]) for memory in engine.list(limit=60)]
-    titled = [(kind, " ".join(words)) for kind, words in topics if len(words) > 1]
-    made = [
-        QUESTIONS.get(kind, "What do we know about {}?").format(topic)
-        for kind, topic in titled[:: max(1, len(titled) // EXAMPLES)]
-    ]
-    return list(dict.fromkeys((*asked[: EXAMPLES // 2], *made)))[:EXAMPLES]
+    listed = [memory.title for memory in engine.list(limit=60)]
+    titles = [title for title in listed if len(keywords(title)) > 1]
+    spread = titles[:: max(1, len(titles) // EXAMPLES)]
+    return list(dict.fromkeys((*asked[: EXAMPLES // 2], *spread)))[:EXAMPLES]
 
 
 def _fields(bench: LabAddress) -> tuple[list[tuple[str, str, str, str]], Pairs]:

@@ -80,7 +80,8 @@ SECTIONS = (
             Field("context", "Context", "The situation it belongs to.", "text"),
             Field("why", "Why", "The reason.", "text"),
             Field("impact", "Impact", "What follows from it.", "text"),
-            Field("details", "Details", "The long version; shown, not searched.", "text", rows=5),
+            Field("details", "Details", "The long version; counts less in searches.", "text",
+                  rows=5),
         ),
     ),
     Section(

@@ -23,6 +23,7 @@ from recollect.engine import Recollect
 from recollect.errors import NotFound, RecollectError, UserError
 from recollect.ingest.draft import cut_title
 from recollect.interfaces.http.problems import status_of
+from recollect.interfaces.http.schemas import PARAMETERS
 from recollect.interfaces.http.service import Service
 from recollect.interfaces.web.markdown_html import (
     COMMENT,
@@ -144,6 +145,7 @@ def environment() -> Environment:
     made.filters |= {
         "age": age, "beginning": beginning, "counted": counted, "day": day, "degraded": degraded,
         "heading": heading, "minute": minute,
+        "with_labels": with_labels,
         "titled": title_line, "marked": marked_line, "marked_code": marked_code,
         "number": number, "opening": opening, "path_of": id_path, "place_in_file": place_in_file,
     }  # fmt: skip
@@ -192,6 +194,22 @@ def _read_said(request: Request) -> dict[str, Any] | None:
     except msgspec.DecodeError:
         return None
     return said if isinstance(said, dict) and {"text", "undo"} <= said.keys() else None
+
+
+# The names of fields in error messages → their labels on the page, where these differ by more than
+# a capital.
+LABELS = {"deadline_ms": "The time limit", "limit": "The number of results", "q": "The query"}
+FIELD_NAMES = {*PARAMETERS.values(), "as_of", "valid_from", "valid_until"}
+
+
+def with_labels(problem: str) -> str:
+    """Return an error message with the page's label of the field that it begins with: `As of` for
+    `as_of`."""
+    name = re.split("[ :]", problem, maxsplit=1)[0]
+    if name not in FIELD_NAMES:
+        return problem
+    label = LABELS.get(name, name.replace("_", " ").capitalize())
+    return label + problem.removeprefix(name)
 
 
 def problem_page(request: Request, status: int, title: str, detail: str) -> HTMLResponse:
