@@ -108,7 +108,7 @@ def test_what_cannot_be_saved_is_told_at_its_field(
     page.locator("#field-valid_until").fill("tomorrow-ish")
     page.locator("#field-title").fill("Kept")
     page.locator("[data-save]").click()
-    expect(page.locator("[data-problem]")).to_contain_text("valid_until")
+    expect(page.locator("[data-problem]")).to_contain_text("Valid until")
     expect(page.locator("#field-valid_until")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#field-valid_until")).to_have_value("tomorrow-ish")
     expect(page.locator("#field-title")).to_have_value("Kept")
