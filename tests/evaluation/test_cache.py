@@ -133,9 +133,7 @@ def test_a_score_is_kept_for_question_and_text_and_nothing_is_made_ready(cache: 
     assert live.asked[-1] == ("q", "a")
 
 
-def test_the_built_in_models_are_not_loaded_for_what_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_known_text_loads_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = "a long text about tokens " * 200
     said = []
     for _ in range(2):

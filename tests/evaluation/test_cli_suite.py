@@ -17,9 +17,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home", RECOLLECT_NOW=NOW, TMPDIR=str(tmp_path))
 
 
-def test_the_table_has_a_row_for_each_kind_and_a_column_for_each_recipe(
-    home: Home, tmp_path: Path
-) -> None:
+def test_the_table_has_a_row_per_kind_and_a_column_per_recipe(home: Home, tmp_path: Path) -> None:
     shown = home.run(*SUITE)
     assert (shown.code, shown.err) == (0, "")
     heading, *rows, sums = shown.out.partition("\n\n")[0].splitlines()

@@ -158,9 +158,7 @@ def test_bad_judgements_are_counted_and_missing_answers_stay(tmp_path: Path) -> 
         ("qrels.tsv", b"q1\td1\t1000000000000\n", "line 1: the grade '1000000000000'"),
     ],
 )
-def test_a_broken_file_is_an_error_that_names_the_line(
-    tmp_path: Path, file: str, content: bytes, said: str
-) -> None:
+def test_a_broken_file_names_the_line(tmp_path: Path, file: str, content: bytes, said: str) -> None:
     folder = written(tmp_path)
     (folder / file).write_bytes(content)
     with pytest.raises(UserError) as refused:

@@ -206,9 +206,7 @@ def test_quality_keeps_what_models_say_and_latency_does_not(
     assert found == repeated
 
 
-def test_the_budget_holds_for_latency_and_not_for_quality(
-    tmp_path: Path, server: ModelServer
-) -> None:
+def test_the_budget_holds_for_latency_not_for_quality(tmp_path: Path, server: ModelServer) -> None:
     folder = written(tmp_path / "set", MANY, ASKED[:2], ANSWERS[:2])
     with bench(folder, remote_models(server, budget_ms=0)) as made:
         [found] = outcomes(made, "gnosis")
@@ -226,9 +224,7 @@ def test_a_model_that_does_not_deliver_ends_it(tmp_path: Path, server: ModelServ
         made.prepare(silent, vectors=True)
 
 
-def test_nothing_is_embedded_where_nobody_needs_vectors(
-    tmp_path: Path, server: ModelServer
-) -> None:
+def test_nothing_is_embedded_if_nobody_needs_vectors(tmp_path: Path, server: ModelServer) -> None:
     with bench(written(tmp_path / "set"), remote_models(server)) as made:
         outcomes(made, "grep", "bm25")
     assert server.requests == []

@@ -112,9 +112,7 @@ def test_only_a_marked_folder_without_a_corpus_is_one(gold: Path, memory: Recoll
         load(gold)
 
 
-def test_a_judged_memory_that_was_forgotten_counts_as_not_found(
-    gold: Path, memory: Recollect
-) -> None:
+def test_a_judged_but_forgotten_memory_counts_as_not_found(gold: Path, memory: Recollect) -> None:
     add_judgements(memory, gold, "q", ["a", "b"])
     memory.forget(["b"])
     dataset = load_gold(gold, memory)
@@ -137,9 +135,7 @@ def tides(home: Path) -> Iterator[Recollect]:
         yield made
 
 
-def test_questions_are_those_with_an_accepted_result_and_those_of_the_gold_set(
-    tides: Recollect, home: Path
-) -> None:
+def test_questions_come_from_feedback_and_from_the_gold_set(tides: Recollect, home: Path) -> None:
     tides.feedback("when do tides turn", "tides", accept=True)
     tides.feedback("when do tides turn", "boats", accept=False)
     tides.feedback("anything else", "boats", accept=False)
@@ -159,9 +155,7 @@ def test_a_recipe_is_scored_without_what_feedback_itself_adds(tides: Recollect) 
     assert plain.low <= plain.ndcg <= plain.high
 
 
-def test_the_same_questions_are_asked_however_long_they_take(
-    tides: Recollect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_questions_are_asked_too(tides: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect_evaluation.own_questions.MOST_QUESTIONS", 2)
     for query in ("when do tides turn", "do tides turn at noon", "turning tides"):
         tides.feedback(query, "tides", accept=True)

@@ -62,9 +62,7 @@ def results() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_the_committed_page_and_pictures_are_what_the_committed_data_give(
-    quality_page: ModuleType,
-) -> None:
+def test_the_committed_page_and_pictures_match_the_committed_data(quality_page: ModuleType) -> None:
     """If not: python benchmarks/quality_page.py"""
     made = quality_page.files(quality_page.read(ROOT / "benchmarks" / "results"))
     for name, text in made.items():
@@ -91,9 +89,7 @@ def test_the_floor_is_the_better_of_bm25_and_dense(
     assert f"| harbor | `bm25` 0.500 | {said} |" in quality_page.files(results)["quality.md"]
 
 
-def test_times_and_their_picture_come_when_they_are_measured(
-    quality_page: ModuleType, results: dict[str, Any]
-) -> None:
+def test_times_are_shown_once_measured(quality_page: ModuleType, results: dict[str, Any]) -> None:
     assert "Not measured yet." in quality_page.files(results)["quality.md"]
     for row in results["sets"]["harbor"]["contestants"].values():
         stages = {"rerank": 80.04, "total": 100.0}
@@ -105,9 +101,7 @@ def test_times_and_their_picture_come_when_they_are_measured(
     assert "quality-latency.svg" in made
 
 
-def test_confidence_is_shown_where_it_was_measured(
-    quality_page: ModuleType, results: dict[str, Any]
-) -> None:
+def test_confidence_is_shown_if_measured(quality_page: ModuleType, results: dict[str, Any]) -> None:
     assert "Knowing when" not in quality_page.files(results)["quality.md"]
     verdict = {"from": 0.9, "questions": 40, "right": 0.95, "unanswerable": 0.05}
     lost = {"keyword": {"lost": 0.0368, "ci95": [0.0267, 0.0478]}}
@@ -118,9 +112,7 @@ def test_confidence_is_shown_where_it_was_measured(
     assert "&lt;words&gt;" in made["quality-evidence.svg"]
 
 
-def test_answers_are_shown_by_group_where_they_are_there(
-    quality_page: ModuleType, results: dict[str, Any]
-) -> None:
+def test_answers_are_shown_by_group(quality_page: ModuleType, results: dict[str, Any]) -> None:
     counts = {"all, asked": 9, "all, right": 8, "held out, asked": 3, "held out, right": 2}
     assert "Everyday questions" not in quality_page.files(results)["quality.md"]
     results["answers"] = {"memories": 12, "groups": {"typing": counts, "all": counts}}

@@ -238,9 +238,7 @@ def test_a_memory_shown_as_one_with_another_stands_at_its_place() -> None:
         (Filter(until=datetime(2025, 1, 1, tzinfo=UTC)), False),
     ],
 )
-def test_what_passes_a_filter_is_worked_out_without_the_store(
-    filter: Filter, whether: bool
-) -> None:
+def test_what_passes_a_filter_is_decided_without_the_store(filter: Filter, whether: bool) -> None:
     assert passes(filter, HELD["choir-key"]) == whether
 
 

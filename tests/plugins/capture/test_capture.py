@@ -87,9 +87,7 @@ def test_an_edited_text_brings_its_own_title(memory: Recollect) -> None:
     )  # fmt: skip
 
 
-def test_what_is_forgotten_leaves_no_word_and_does_not_come_back(
-    memory: Recollect, tmp_path: Path
-) -> None:
+def test_what_is_forgotten_leaves_no_word_and_stays_away(memory: Recollect, tmp_path: Path) -> None:
     memory.capture([TURN], SESSION)
     memory.decide(waiting(memory)[0].id, "forget")
     memory.capture([TURN], SESSION)
@@ -108,18 +106,14 @@ def test_later_is_a_week_and_an_agent_only_proposes(memory: Recollect) -> None:
     assert waiting(memory) == []
 
 
-def test_a_key_decides_on_the_terminal(
-    memory: Recollect, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_decide_on_the_terminal(memory: Recollect, capsys: pytest.CaptureFixture[str]) -> None:
     memory.capture([TURN], SESSION)
     review_each(memory, memory.review(), lambda question: "e", lambda text: f"{text} Always.")
     assert [one.text for one in memory.list()] == [f"{RULE} Always."]
     assert "Said in claude-code" in capsys.readouterr().out
 
 
-def test_a_turn_is_captured_once_and_gets_the_line_where_it_really_stands(
-    memory: Recollect,
-) -> None:
+def test_a_turn_is_captured_once_with_its_line_in_the_transcript(memory: Recollect) -> None:
     """At the prompt it is not in the transcript yet, and afterwards it is read from there."""
     memory.capture([UserTurn(TURN.text, "s1.jsonl:5")], SESSION)
     before = memory.store.changes()

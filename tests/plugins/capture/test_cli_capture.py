@@ -71,9 +71,7 @@ def test_a_prompt_in_no_form_counts_no_lines(home: Home, monkeypatch: pytest.Mon
     assert said(home) == []
 
 
-def test_without_a_server_no_prompt_waits_where_the_transcript_is_read_later(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_server_prompts_are_read_later(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     file = transcript(home, RULE)
     with monkeypatch.context() as patch:
         patch.setattr(Recollect, "capture", lambda *asked, **more: pytest.fail("It is captured."))
@@ -105,9 +103,7 @@ def test_the_transcript_brings_what_no_prompt_did_and_nothing_twice(home: Home) 
     assert log(home) == ""
 
 
-def test_only_what_is_new_in_a_transcript_is_read(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_new_transcript_lines_are_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     file = transcript(home, RULE)
     hook(home, "Stop", transcript_path=str(file))
     size = file.stat().st_size
@@ -120,9 +116,7 @@ def test_only_what_is_new_in_a_transcript_is_read(
     assert [[turn.text for turn in turns] for turns in asked] == [[OTHER]]
 
 
-def test_a_long_transcript_is_read_a_part_at_each_event(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_transcript_is_read_in_parts(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "MOST_READ", 1)
     file = transcript(home, RULE, OTHER)
     hook(home, "Stop", transcript_path=str(file))
@@ -165,9 +159,7 @@ def test_a_transcript_that_is_none_disturbs_nobody(home: Home, path: object) -> 
     assert [one["text"] for one in said(home)] == [RULE]
 
 
-def test_the_transcript_of_another_user_is_not_read(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_users_transcript_is_not_read(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     file = transcript(home, RULE)
     monkeypatch.setattr(os, "getuid", lambda: file.stat().st_uid + 1)
     hook(home, "Stop", transcript_path=str(file))

@@ -153,9 +153,7 @@ def test_a_row_that_says_nothing_is_named_and_the_rest_is_read(tmp_path: Path) -
     assert len(found) == 6
 
 
-def test_a_newer_schema_is_read_while_it_has_the_columns_and_else_refused_by_its_number(
-    tmp_path: Path,
-) -> None:
+def test_a_newer_schema_is_read_if_it_has_the_columns_and_else_refused(tmp_path: Path) -> None:
     file = made(tmp_path, "INSERT INTO schema_versions VALUES (99, 60, '2027-01-01')")
     assert len(read(file)) == 6
     build(file, "ALTER TABLE observations RENAME COLUMN narrative TO story")

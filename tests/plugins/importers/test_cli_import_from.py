@@ -168,9 +168,7 @@ def test_where_nothing_can_be_taken_the_exit_code_says_so(home: Home, tmp_path: 
 
 
 @pytest.mark.parametrize("tool", list_tools())
-def test_a_path_that_is_nothing_of_the_kind_is_refused(
-    home: Home, tmp_path: Path, tool: str
-) -> None:
+def test_a_path_without_the_tools_files_is_refused(home: Home, tmp_path: Path, tool: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 20)
     (tmp_path / "nothing").touch()

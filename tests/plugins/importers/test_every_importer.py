@@ -93,9 +93,7 @@ DATABASES = {
 
 
 @pytest.mark.parametrize(("tool", "name", "says"), REFUSED)
-def test_what_a_tool_did_not_write_is_refused(
-    tmp_path: Path, tool: str, name: str, says: str
-) -> None:
+def test_files_of_other_tools_are_refused(tmp_path: Path, tool: str, name: str, says: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     if name == "empty":
@@ -156,9 +154,7 @@ def test_a_linked_store_is_not_followed(tmp_path: Path, tool: str, name: str, sa
 @pytest.mark.parametrize(
     ("tool", "folder"), [("basic-memory", "basic-memory"), ("obsidian", "obsidian/vault")]
 )
-def test_notes_of_two_folders_are_different_memories(
-    tmp_path: Path, tool: str, folder: str
-) -> None:
+def test_notes_of_two_folders_are_two_memories(tmp_path: Path, tool: str, folder: str) -> None:
     folders = [shutil.copytree(FIXTURES / folder, tmp_path / name) for name in ("one", "two")]
     first, second = ({one["id"] for one in fields(load_importer(tool), each)} for each in folders)
     assert not first & second

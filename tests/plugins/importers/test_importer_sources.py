@@ -155,9 +155,7 @@ def test_ids_of_different_names_differ() -> None:
 # --- files --------------------------------------------------------------------------------------
 
 
-def test_lines_that_are_too_long_are_named_and_the_rest_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_long_lines_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST_TEXT", 20)
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}\n{"a": "' + b"x" * 90 + b'"}\n\n[]\n{"b": 2}')
@@ -168,9 +166,7 @@ def test_lines_that_are_too_long_are_named_and_the_rest_is_read(
     assert found[1].reason.startswith("It is longer than")
 
 
-def test_files_that_are_too_large_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.plugins.importers.files.LARGEST_TEXT", 2**20)
     path = tmp_path / "x.md"
     path.write_bytes(b"x" * (2**20 + 1))
@@ -245,9 +241,7 @@ def test_what_another_process_wrote_and_did_not_merge_is_read(tmp_path: Path) ->
     writer.close()
 
 
-def test_a_database_that_another_holds_is_said_to_be_in_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_database_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "BUSY_MS", 1)
     path = build(tmp_path / "x.db", "CREATE TABLE t (id)")
     writer = apsw.Connection(str(path))
@@ -301,9 +295,7 @@ def test_an_empty_value_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("tool", ["claude-mem", "soleri"])
-def test_a_column_whose_name_is_no_text_makes_a_database_unreadable(
-    tmp_path: Path, tool: str
-) -> None:
+def test_a_damaged_column_name_makes_a_database_unreadable(tmp_path: Path, tool: str) -> None:
     file = tmp_path / "damaged.db"
     connection = apsw.Connection(str(file))
     for table in ("observations", "brain_vault", "entries", "intelligence_vault"):

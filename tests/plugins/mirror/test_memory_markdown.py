@@ -214,9 +214,7 @@ def test_a_note_is_called_by_front_matter_or_heading_or_file(text: str, title: s
         ("tags:", ["inline", "deep/er"]),
     ],
 )
-def test_a_note_has_the_tags_of_its_front_matter_and_of_its_text(
-    front: str, tags: list[str]
-) -> None:
+def test_a_note_has_the_tags_of_front_matter_and_of_its_text(front: str, tags: list[str]) -> None:
     text = f"---\n{front}\n---\nAn #inline and #deep/er tag, not `#code`, a#b, #1 or C#.\n"
     assert note_fields(parse(text), "n.md")["tags"] == tags
 

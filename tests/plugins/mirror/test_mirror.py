@@ -281,9 +281,7 @@ def test_a_new_note_in_which_nothing_stands_yet_waits(pair: Pair) -> None:
     ],
     ids=["a changed copy", "an exact copy", "an unknown id"],
 )
-def test_a_copy_of_a_file_becomes_a_memory_of_its_own(
-    tides: Pair, name: str, old: str, new: str
-) -> None:
+def test_a_copy_becomes_a_memory_of_its_own(tides: Pair, name: str, old: str, new: str) -> None:
     text = tides.text("Tides.md").replace(old, new)
     tides.write(name, text)
     assert tides.done() == [("take in", name)]
@@ -407,9 +405,7 @@ def test_what_is_not_ours_in_the_front_matter_survives_a_rewrite(tides: Pair) ->
     ],
 )
 @pytest.mark.parametrize("name", ["Tides.md", "Moved.md"])
-def test_a_file_that_cannot_be_read_is_named_and_left_as_it_is(
-    tides: Pair, raw: bytes, reason: str, name: str
-) -> None:
+def test_an_unreadable_file_stays_as_it_is(tides: Pair, raw: bytes, reason: str, name: str) -> None:
     before = tides.show("tides")
     (tides.folder / "Tides.md").rename(tides.folder / name)
     (tides.folder / name).write_bytes(raw)
@@ -467,9 +463,7 @@ def test_links_are_never_followed(tides: Pair, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Sea", "Sea/Tides.md"])
-def test_what_became_a_link_is_named_and_nothing_is_forgotten(
-    tides: Pair, tmp_path: Path, name: str
-) -> None:
+def test_what_became_a_link_is_not_forgotten(tides: Pair, tmp_path: Path, name: str) -> None:
     tides.vault.edit("tides", project="Sea")
     tides.save("other")
     tides.mirror()
@@ -479,9 +473,7 @@ def test_what_became_a_link_is_named_and_nothing_is_forgotten(
     assert tides.ids() == ["other", "tides"]
 
 
-def test_a_folder_that_cannot_be_read_forgets_nothing(
-    tides: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_folder_forgets_nothing(tides: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     tides.vault.edit("tides", project="Sea")
     tides.save("other")
     tides.mirror()
@@ -625,9 +617,7 @@ def test_interrupted_before_the_state_is_kept_the_next_run_finds_no_conflict(
     tides.check_settled()
 
 
-def test_interrupted_within_a_conflict_it_is_kept_but_once(
-    tides: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_conflict_is_kept_once(tides: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     change_both(tides)
     with monkeypatch.context() as patch:
         patch.setattr(mirrored_folder.MirroredFolder, "replace", broken)
@@ -639,9 +629,7 @@ def test_interrupted_within_a_conflict_it_is_kept_but_once(
     tides.check_settled()
 
 
-def test_a_file_that_changes_while_it_is_written_is_left_for_the_next_run(
-    tides: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_meanwhile_waits(tides: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     tides.vault.edit("tides", text="High at one.")
     replace = mirrored_folder.MirroredFolder.replace
 
@@ -657,9 +645,7 @@ def test_a_file_that_changes_while_it_is_written_is_left_for_the_next_run(
     assert [step.action for step in tides.mirror().steps] == ["conflict"]
 
 
-def test_a_file_that_cannot_be_written_is_named_and_the_rest_goes_on(
-    tides: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_file_does_not_stop_it(tides: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(file: Path, text: str) -> None:
         if file.name == "a.md":
             raise OSError(28, "No space left on device")

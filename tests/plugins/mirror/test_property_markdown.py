@@ -112,9 +112,7 @@ def test_a_file_name_is_one_that_every_system_takes(memory: Memory) -> None:
 
 @MANY
 @given(EVERY, IDS, st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_an_id_can_be_put_into_any_file_and_all_else_stays(
-    memory: Memory, id: str, note: str
-) -> None:
+def test_an_id_is_added_to_any_file_and_the_rest_stays(memory: Memory, id: str, note: str) -> None:
     for text in (as_markdown(memory), note):
         before = parse(text)
         if before.problem:

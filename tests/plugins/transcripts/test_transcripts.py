@@ -115,9 +115,7 @@ def test_a_result_names_the_file_and_the_lines(memory: Recollect, agent: Session
     assert any(said in line for line in lines for said in (QUESTION, ANSWER))
 
 
-def test_sessions_are_found_by_their_kind_and_are_no_context(
-    memory: Recollect, claude: Session
-) -> None:
+def test_sessions_are_found_by_kind_and_are_no_context(memory: Recollect, claude: Session) -> None:
     claude.add()
     memory.save(title="Pool", text="The pool of connections has 20 places.", project="harbor-api")
     assert {each.memory.kind for each in memory.search("pool connections")} == {"session", "fact"}
@@ -315,9 +313,7 @@ def test_a_session_that_cannot_be_read_is_named_and_keeps_its_memories(
     assert claude.add().memories == {"added": 1}
 
 
-def test_the_same_session_of_two_clients_is_kept_twice(
-    memory: Recollect, tmp_path: Path, project: Path
-) -> None:
+def test_a_session_of_two_clients_is_two(memory: Recollect, tmp_path: Path, project: Path) -> None:
     for client in ("claude-code", "codex"):
         one = Session(memory, client, tmp_path / client, project)
         one.add()

@@ -147,9 +147,7 @@ def test_half_a_surrogate_loses_no_turn(client: str, tmp_path: Path) -> None:
     assert found.text == "Look ?."
 
 
-def test_a_line_too_long_is_passed_over(
-    client: str, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_line_is_skipped(client: str, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "LONGEST_LINE", 2_000)
     monkeypatch.setattr(base, "PIECE", 300)
     before = len(file.read_bytes().splitlines())

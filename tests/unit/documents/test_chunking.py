@@ -235,9 +235,7 @@ def book(sections: list[str]) -> str:
 
 @fast
 @given(st.integers(0, 7), st.integers(0, 100))
-def test_a_paragraph_more_in_one_section_leaves_the_chunks_of_the_others(
-    where: int, seed: int
-) -> None:
+def test_another_paragraph_leaves_the_chunks_of_other_sections(where: int, seed: int) -> None:
     sections = [paragraphs(2 + (seed + n) % 9, seed=n) for n in range(8)]
     before = split_document(of("# Book\n\n" + book(sections))).chunks
     sections[where] = f"{prose(400, seed + 500)}\n\n{sections[where]}"
@@ -286,9 +284,7 @@ sections = st.tuples(st.integers(0, 80), st.integers(1, 5), st.sampled_from(["",
 
 @fast
 @given(st.lists(sections, max_size=30), st.integers(0, 50))
-def test_wherever_parts_begin_every_line_is_in_a_chunk(
-    places: list[tuple[int, int, str]], n: int
-) -> None:
+def test_any_parts_leave_every_line_in_a_chunk(places: list[tuple[int, int, str]], n: int) -> None:
     made = tuple(SectionStart(*place) for place in sorted(places))
     text = "\n".join(prose(30 + n * number % 200, number) for number in range(40))
     check(Document(text, "python", sections=made))

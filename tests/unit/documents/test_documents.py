@@ -217,9 +217,7 @@ def test_a_word_document_is_its_paragraphs_tables_and_headings() -> None:
     assert found.title == "The title"
 
 
-def test_a_word_document_that_unpacks_to_too_much_is_not_opened(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_word_document_that_unpacks_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binary_formats, "MOST_UNPACKED", 1000)
     found = read_docx(made_docx())
     assert isinstance(found, LeftOut)

@@ -121,9 +121,7 @@ def test_a_document_comes_back_as_it_was(process: ParserProcess) -> None:
     assert process.parse(STRUCTURE, b"# a\n#b") == Structure((SectionStart(0, 1, "a"),), ("b",))
 
 
-def test_small_notes_need_no_process_and_one_process_is_enough_for_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_small_notes_need_no_process_and_others_need_one(monkeypatch: pytest.MonkeyPatch) -> None:
     parse(b"def f(): ...", "a.py")
     running = PARSERS._process
     parse(b"<p>x", "a.html")

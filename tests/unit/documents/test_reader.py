@@ -79,9 +79,7 @@ def test_text_is_read_as_it_is_with_plain_line_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_a_byte_order_mark_is_honoured_and_not_part_of_the_text(
-    tmp_path: Path, encoding: str
-) -> None:
+def test_a_byte_order_mark_is_used_but_not_in_the_text(tmp_path: Path, encoding: str) -> None:
     found = document(tmp_path, "a.txt", "Größe 漢字\n".encode(encoding))
     assert (found.text, found.notes) == ("Größe 漢字\n", ())
 
@@ -124,7 +122,7 @@ def test_what_is_not_utf8_but_mostly_letters_is_read_with_a_note(tmp_path: Path)
         ("a.ipynb", b"[" * 100_000, "corrupt"),
     ],
 )  # fmt: skip
-def test_what_nobody_wrote_to_be_read_is_left_out(
+def test_files_not_meant_for_readers_stay_out(
     tmp_path: Path, name: str, raw: bytes, reason: str
 ) -> None:
     assert left_out(tmp_path, name, raw).reason == reason
@@ -187,9 +185,7 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
     assert found.reason in ("special", "unreadable")
 
 
-def test_permission_refused_is_told_in_the_systems_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_permission_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(tmp_path, "a.md", "text")
 
     def refusing(*_: object) -> int:
@@ -199,9 +195,7 @@ def test_permission_refused_is_told_in_the_systems_words(
     assert read(file, "a.md") == LeftOut("unreadable", "Permission denied")
 
 
-def test_a_file_that_changes_while_it_is_read_is_left_for_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = written(tmp_path, "a.md", "text")
     real = os.fstat
     seen: list[os.stat_result] = []

@@ -71,9 +71,7 @@ def sync_all(memory: Recollect, folder: Path) -> dict[str, object]:
     }
 
 
-def test_many_files_become_the_memories_that_few_become(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_files_become_what_few_become(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "folder"
     files(folder)
     monkeypatch.setattr(worker_processes, "Workers", CallsHere)
@@ -91,9 +89,7 @@ def test_many_files_become_the_memories_that_few_become(
                 change(folder)
 
 
-def test_workers_read_a_new_folder_and_prepare_what_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_read_and_prepare_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real ones; nothing is packed here, and nothing passes through the buffer."""
     folder = tmp_path / "folder"
     files(folder)

@@ -116,9 +116,7 @@ def test_neighbouring_parts_are_one_result(memory: Recollect, notes: Path) -> No
     assert response.counts["dropped"]["neighbour"] == 2  # type: ignore[index]
 
 
-def test_parts_that_are_no_neighbours_are_several_results(
-    memory: Recollect, tmp_path: Path
-) -> None:
+def test_parts_that_are_not_neighbours_stay_separate(memory: Recollect, tmp_path: Path) -> None:
     words = ("lighthouse", "x", "y", "lighthouse again")
     write(tmp_path / "notes", {"a.md": long_note(*words)})
     memory.add_folder(tmp_path / "notes")
@@ -128,9 +126,7 @@ def test_parts_that_are_no_neighbours_are_several_results(
 # Again
 
 
-def test_a_second_run_over_an_unchanged_folder_writes_nothing(
-    memory: Recollect, notes: Path
-) -> None:
+def test_a_second_run_without_a_change_writes_nothing(memory: Recollect, notes: Path) -> None:
     memory.add_folder(notes)
     [folder] = memory.folders()
     before = writes(memory)
@@ -171,9 +167,7 @@ def test_an_edit_changes_the_part_it_is_in_and_no_other(memory: Recollect, notes
     assert [after[id].context for id in texts] == ["Notes > About tokens"]
 
 
-def test_lines_that_move_are_told_anew_and_nothing_is_embedded_again(
-    memory: Recollect, notes: Path
-) -> None:
+def test_lines_that_move_get_their_new_numbers(memory: Recollect, notes: Path) -> None:
     memory.add_folder(notes)
     held = first(memory, "cranes").file
     file = notes / "work/gateway.md"
@@ -220,9 +214,7 @@ def test_a_renamed_file_keeps_its_memories(memory: Recollect, notes: Path) -> No
     assert memory.show(before[:1])[0].path == str(notes / "doors/gate.md")
 
 
-def test_a_file_that_is_renamed_and_changed_keeps_its_memories(
-    memory: Recollect, notes: Path
-) -> None:
+def test_a_renamed_and_changed_file_keeps_its_memories(memory: Recollect, notes: Path) -> None:
     memory.add_folder(notes)
     before = ids(memory)["work/gateway.md"]
     (notes / "work/gateway.md").rename(notes / "gate.md")
@@ -256,9 +248,7 @@ def test_a_file_that_comes_back_is_what_it_was(memory: Recollect, notes: Path) -
     assert ids(memory) == before
 
 
-def test_a_file_that_turns_up_elsewhere_later_is_the_one_that_went(
-    memory: Recollect, notes: Path
-) -> None:
+def test_a_file_that_reappears_elsewhere_is_the_same_file(memory: Recollect, notes: Path) -> None:
     """Heard of in two steps: first that it is gone, then that there is a new one."""
     memory.add_folder(notes)
     before, text = ids(memory), (notes / "tides.md").read_text()
@@ -280,9 +270,7 @@ def test_a_file_takes_the_place_of_one_that_is_gone(memory: Recollect, notes: Pa
     assert len(ids(memory)) == 2
 
 
-def test_switching_to_a_branch_and_back_leaves_everything_as_it_was(
-    memory: Recollect, notes: Path, tmp_path: Path
-) -> None:
+def test_a_branch_and_back_changes_nothing(memory: Recollect, notes: Path, tmp_path: Path) -> None:
     memory.add_folder(notes)
     before = {one.id: one.text for one in memory.export()}
     shutil.copytree(notes, tmp_path / "kept")
@@ -350,9 +338,7 @@ def test_whoever_is_killed_in_between_goes_on_where_it_stopped(
 # Left out
 
 
-def test_what_is_left_out_is_counted_by_reason_and_not_read_again(
-    memory: Recollect, notes: Path
-) -> None:
+def test_files_left_out_are_counted_by_reason_and_once(memory: Recollect, notes: Path) -> None:
     write(notes, {
         "picture.txt": b"\x89PNG\0\0\0\0", "nothing.md": "", "package-lock.json": "{}",
         ".gitignore": "build/\n", "build/out.md": "Made.", "loop.md": "x",
@@ -412,9 +398,7 @@ def test_names_with_newlines_and_quotes_are_names(memory: Recollect, tmp_path: P
 # Secrets
 
 
-def test_a_secret_does_not_reach_the_disk_and_lines_keep_their_numbers(
-    memory: Recollect, tmp_path: Path
-) -> None:
+def test_a_secret_is_not_stored_and_lines_keep_numbers(memory: Recollect, tmp_path: Path) -> None:
     block = "-----BEGIN RSA PRIVATE KEY-----\n" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=\n" * 6
     text = f"# Keys\n\n{block}-----END RSA PRIVATE KEY-----\n\n## After\n\n" + "Quokka. " * 300
     write(tmp_path / "notes", {"keys.md": text})

@@ -40,9 +40,7 @@ def reasons(root: Path) -> dict[str, str]:
     return {path: left_out.reason for path, left_out in list_skipped(root).items()}
 
 
-def test_files_come_in_the_order_of_their_names_with_slashes_and_what_they_are(
-    tmp_path: Path,
-) -> None:
+def test_files_come_in_the_order_of_their_names_with_path_and_size(tmp_path: Path) -> None:
     make(tmp_path, "b.md a/z.md a/b/c.md a.md B.md")
     found = [one for one in walk(tmp_path) if isinstance(one, FoundFile)]
     assert [one.path for one in found] == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
@@ -118,9 +116,7 @@ def test_a_further_working_tree_keeps_to_the_repositorys_excludes(tmp_path: Path
     assert list_taken(tmp_path / "two") == ["ours.md"]
 
 
-def test_a_folder_that_was_named_is_taken_even_where_the_repository_ignores_it(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_named_by_the_user_is_taken_even_if_git_ignores_it(tmp_path: Path) -> None:
     make(tmp_path, ".git/HEAD build/a.md build/b.log", {".gitignore": "build/\n*.log\n"})
     assert list_taken(tmp_path / "build") == ["a.md"]
 
@@ -146,9 +142,7 @@ def test_a_root_that_is_a_link_is_entered(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
-def test_what_is_neither_file_nor_folder_is_not_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pipes_and_sockets_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as one:
@@ -223,9 +217,7 @@ def test_lines_that_are_no_patterns_are_named_and_the_others_hold(tmp_path: Path
     assert "Line 2 has too many stars and is not used." in problems
 
 
-def test_an_ignore_file_may_be_undecodable_or_too_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ignore_files_may_be_bad_or_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "a.log a.md")
     (tmp_path / ".gitignore").write_bytes(b"\xef\xbb\xbf*.log\r\n\xff\xfe\r\n")
     assert list_taken(tmp_path) == ["a.md"]
@@ -313,9 +305,7 @@ def test_the_matcher_judges_a_path_that_is_gone_by_its_name(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "path", ["", "..", "../a.md", "a/../../b.md", "/etc/passwd", "a//b", "\udcff"]
 )
-def test_the_matcher_takes_nothing_that_is_no_path_below_the_folder(
-    tmp_path: Path, path: str
-) -> None:
+def test_the_matcher_takes_no_path_that_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
     assert not Matcher(tmp_path).takes(path)
 
 

@@ -126,9 +126,7 @@ def test_editors_that_write_by_rename_change_the_file(memory: Recollect, notes: 
         assert ids(memory) == before
 
 
-def test_editors_that_keep_the_file_they_replace_change_it_too(
-    memory: Recollect, notes: Path
-) -> None:
+def test_editors_that_keep_the_old_file_change_it_too(memory: Recollect, notes: Path) -> None:
     """As vim does: try whether the folder can be written, move the old one away, write anew."""
     with following(memory, notes):
         before = ids(memory)
@@ -158,9 +156,7 @@ def test_a_name_with_a_newline_is_a_name(memory: Recollect, notes: Path) -> None
         finds(memory, "quokka")
 
 
-def test_links_pipes_and_names_that_are_no_text_are_left_out(
-    memory: Recollect, notes: Path, tmp_path: Path
-) -> None:
+def test_links_pipes_and_odd_names_stay_out(memory: Recollect, notes: Path, tmp_path: Path) -> None:
     write(tmp_path / "outside", {"secret.md": "The quokka sleeps."})
     with following(memory, notes):
         Path(os.fsdecode(os.fsencode(notes) + b"/\xff.md")).write_text("The quokka sleeps.")
@@ -198,9 +194,7 @@ def test_a_file_that_changes_while_it_is_read_is_found_as_it_is_in_the_end(
 # Folders in it
 
 
-def test_a_folder_that_is_moved_in_renamed_and_removed(
-    memory: Recollect, notes: Path, tmp_path: Path
-) -> None:
+def test_a_folder_moved_in_and_removed(memory: Recollect, notes: Path, tmp_path: Path) -> None:
     write(tmp_path / "aside", {"a.md": "The quokka sleeps.", "deep/b.md": "The wombat digs."})
     with following(memory, notes):
         (tmp_path / "aside").rename(notes / "animals")
@@ -245,9 +239,7 @@ def test_a_folder_that_becomes_a_file(memory: Recollect, notes: Path) -> None:
         finds(memory, "shut")
 
 
-def test_what_is_ignored_from_now_on_disappears_and_comes_back(
-    memory: Recollect, notes: Path
-) -> None:
+def test_an_ignored_file_disappears_until_it_is_not_ignored(memory: Recollect, notes: Path) -> None:
     write(notes, {"more.md": "There is more."})
     with following(memory, notes):
         (notes / ".gitignore").write_text("tides.md\n")
@@ -264,9 +256,7 @@ def test_what_is_ignored_from_now_on_disappears_and_comes_back(
 
 
 @pytest.mark.parametrize("above", [".recollect", "node_modules", ".trash"])
-def test_where_the_folder_itself_lies_does_not_matter(
-    memory: Recollect, tmp_path: Path, above: str
-) -> None:
+def test_a_folder_may_be_anywhere(memory: Recollect, tmp_path: Path, above: str) -> None:
     folder = tmp_path / above / "notes"
     write(folder, {"a.md": "The gate is shut."})
     with following(memory, folder):
@@ -348,9 +338,7 @@ def test_a_folder_that_is_away_for_a_while(memory: Recollect, notes: Path) -> No
         assert told[1] == f"The folder {notes} is followed again."
 
 
-def test_one_folder_that_is_away_does_not_hold_up_another(
-    memory: Recollect, notes: Path, tmp_path: Path
-) -> None:
+def test_a_missing_folder_delays_no_other(memory: Recollect, notes: Path, tmp_path: Path) -> None:
     other, aside = tmp_path / "other", tmp_path / "aside"
     write(other, {"a.md": "The gate is open."})
     with following(memory, notes, other) as told:
@@ -382,9 +370,7 @@ def test_one_folder_in_which_something_always_changes_does_not_hold_up_another(
         finds(memory, "quokka", "new.md")
 
 
-def test_an_empty_folder_in_its_place_is_a_disk_that_was_taken_away(
-    memory: Recollect, notes: Path
-) -> None:
+def test_an_empty_folder_in_its_place_is_a_missing_disk(memory: Recollect, notes: Path) -> None:
     with following(memory, notes) as told:
         notes.rename(notes.with_name("aside"))
         notes.mkdir()
@@ -422,9 +408,7 @@ def test_a_folder_that_is_away_from_the_start(memory: Recollect, notes: Path) ->
 # Which folders
 
 
-def test_folders_that_another_process_adds_and_removes(
-    memory: Recollect, notes: Path, tmp_path: Path
-) -> None:
+def test_another_process_changes_folders(memory: Recollect, notes: Path, tmp_path: Path) -> None:
     write(tmp_path / "other", {"a.md": "The gate is open."})
     with vault(tmp_path / "home") as second, following(memory):
         second.add_folder(notes, follow=True)
@@ -438,9 +422,7 @@ def test_folders_that_another_process_adds_and_removes(
         assert not [one for one in memory.doctor() if one.problem]
 
 
-def test_a_folder_that_is_not_to_be_followed_is_not(
-    memory: Recollect, notes: Path, tmp_path: Path
-) -> None:
+def test_other_folders_are_not_followed(memory: Recollect, notes: Path, tmp_path: Path) -> None:
     write(tmp_path / "still", {"a.md": "The gate is open."})
     memory.add_folder(tmp_path / "still")
     with following(memory, notes):
@@ -564,9 +546,7 @@ def test_of_a_folder_that_is_gone_all_files_are_gone(notes: Path) -> None:
     assert not scan.gone("tides.md")
 
 
-def test_a_file_that_cannot_be_looked_at_is_not_gone(
-    notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_is_not_gone(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lstat = os.lstat
 
     def refusing(path: os.PathLike[str] | str) -> os.stat_result:

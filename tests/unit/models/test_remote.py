@@ -102,9 +102,7 @@ def test_a_lasting_failure_is_not_tried_again(bench: Bench, status: int) -> None
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_JSON, Fault.HANG_UP])
-def test_every_try_that_hangs_up_is_transient_and_every_page_of_html_is_not(
-    bench: Bench, fault: Fault
-) -> None:
+def test_hanging_up_is_transient_and_a_page_of_html_is_not(bench: Bench, fault: Fault) -> None:
     bench.server.fault = fault
     bench.failure(bench.remote(), transient=fault is Fault.HANG_UP)
     assert len(bench.server.requests) == (TRIES if fault is Fault.HANG_UP else 1)
@@ -178,9 +176,7 @@ class Clock:
         self.now += seconds
 
 
-def test_a_slow_server_is_given_up_within_three_time_outs(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_server_is_given_up_in_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.server.delay_s = 3600.0
     clock = Clock(monkeypatch)
     message = bench.failure(bench.remote(timeout_s=0.2, sleep=clock.sleep), transient=True)
@@ -220,9 +216,7 @@ def test_a_long_retry_after_is_bounded_and_told(bench: Bench) -> None:
 
 
 @given(st.integers(1, 20), st.floats(0, 1e6), st.floats(0, 1))
-def test_pauses_are_bounded_and_respect_what_was_asked(
-    attempt: int, asked_s: float, chance: float
-) -> None:
+def test_pauses_are_bounded_but_long_enough(attempt: int, asked_s: float, chance: float) -> None:
     pause = pause_s(attempt, asked_s, chance)
     assert 0 < pause <= LONGEST_PAUSE_S
     assert pause >= min(asked_s, LONGEST_PAUSE_S)
@@ -260,17 +254,13 @@ def test_a_proxy_of_the_environment_is_not_used_for_loopback(
     assert ask(bench.remote())["results"]
 
 
-def test_a_proxy_of_the_environment_is_used_for_other_hosts(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_environments_proxy_is_used(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", bench.server.url)
     bench.failure(bench.remote("http://model.example"), transient=False)
     assert bench.server.requests[0].path == "http://model.example/rerank"
 
 
-def test_an_unusable_proxy_is_a_provider_error_that_hides_its_password(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_proxy_hides_its_password(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "gopher://me:hunter2@proxy")
     remote = bench.remote("http://model.example")
     with pytest.raises(ProviderError, match="check HTTP_PROXY") as caught:
@@ -309,9 +299,7 @@ def test_a_closed_remote_opens_again(bench: Bench) -> None:
     assert ask(remote)["results"]
 
 
-def test_closing_while_a_request_is_under_way_raises_nothing_but_provider_errors(
-    bench: Bench,
-) -> None:
+def test_closing_during_a_request_raises_nothing_but_provider_errors(bench: Bench) -> None:
     bench.server.delay_s = 0.3
     remote = bench.remote(timeout_s=1.0)
     with ThreadPoolExecutor(1) as threads:

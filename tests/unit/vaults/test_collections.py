@@ -101,9 +101,7 @@ def test_copies_in_two_collections_change_nothing(
 
 
 @pytest.mark.parametrize("limit", [1, 3, 40])
-def test_copies_change_nothing_at_any_limit_and_under_a_filter(
-    homes: tuple[Recollect, Recollect], limit: int
-) -> None:
+def test_copies_change_no_limit_or_filter(homes: tuple[Recollect, Recollect], limit: int) -> None:
     bare, full = homes
     for filter in (Filter(), Filter(project="harbor-api"), Filter(tags=("auth",))):
         asked = {"recipe": "gnosis", "limit": min(limit, 32), "filter": filter}
@@ -147,9 +145,7 @@ def test_what_one_publishes_the_other_finds(two: tuple[Recollect, Recollect]) ->
 
 
 @pytest.mark.parametrize("recipe", BUILT_IN)
-def test_every_recipe_finds_what_is_only_in_a_collection(
-    two: tuple[Recollect, Recollect], recipe: str
-) -> None:
+def test_every_recipe_searches_collections(two: tuple[Recollect, Recollect], recipe: str) -> None:
     ada, ben = two
     ada.save(id="keys", title="Signing keys rotate", text="Ninety days.", tags=["signing", "keys"])
     ben.save(id="own", title="Signing of parcels", text="At the door.", tags=["signing", "parcels"])
@@ -168,9 +164,7 @@ def test_publishing_again_brings_the_copy_up_to_date(two: tuple[Recollect, Recol
     assert "thirty" in ben.show(["platform:keys"])[0].text
 
 
-def test_what_is_edited_after_publishing_is_two_statements(
-    two: tuple[Recollect, Recollect],
-) -> None:
+def test_an_edit_after_publishing_makes_two_statements(two: tuple[Recollect, Recollect]) -> None:
     ada, _ = two
     ada.save(id="keys", title="Signing keys", text="Signing keys rotate every ninety days.")
     ada.publish(["keys"], "platform")

@@ -125,9 +125,7 @@ def test_where_a_vault_is_on_this_machine_is_not_told(tmp_path: Path) -> None:
         lambda one: one.pin(["ours"]),
     ],
 )
-def test_it_is_told_where_a_memory_is_that_cannot_be_changed_here(
-    memory: Recollect, change: Any
-) -> None:
+def test_a_change_elsewhere_says_where_the_memory_is(memory: Recollect, change: Any) -> None:
     with pytest.raises(NotFound) as told:
         change(memory)
     assert str(told.value) == "The memory 'ours' is not yours but in 'team'; change it there."

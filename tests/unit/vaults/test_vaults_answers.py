@@ -89,9 +89,7 @@ def test_a_vault_above_the_homes_own_has_the_version_that_stays(tmp_path: Path) 
     assert response.results[0].memory.title == "jwt as the rules say"
 
 
-def test_of_vaults_with_the_same_priority_the_first_name_wins_and_the_own_before_all(
-    tmp_path: Path,
-) -> None:
+def test_of_equal_priorities_the_own_vault_wins_then_the_first_name(tmp_path: Path) -> None:
     for name in ("b", "a"):
         vault_file(tmp_path / f"{name}.db", [{"id": "shared", **JWT}, {"id": f"x-{name}", **JWT}])
     own = [{"id": "x-own", **JWT}]

@@ -185,9 +185,7 @@ def test_a_vault_that_is_held_by_another_process_is_left_behind(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("recipe", ["blend", "vault"])
-def test_a_vault_that_is_late_for_the_deadline_of_a_search_is_left_behind(
-    tmp_path: Path, recipe: str
-) -> None:
+def test_a_vault_that_misses_a_searchs_deadline_is_left_out(tmp_path: Path, recipe: str) -> None:
     holder = held_alone(vault_file(tmp_path / "held.db", THEIRS))
     far = 1000 * LONGEST_S
     with home(
@@ -308,9 +306,7 @@ def written(content: bytes) -> Callable[[BaseHTTPRequestHandler, Any], None]:
         (written(b"\xff\xfe vermilion"), "not JSON"),
     ],
 )
-def test_a_server_that_answers_anything_else_is_named_and_the_rest_answers(
-    tmp_path: Path, reply: Any, holding: str
-) -> None:
+def test_a_server_that_answers_badly_is_left_out(tmp_path: Path, reply: Any, holding: str) -> None:
     slow = reply in (hang, trickle)
     with (
         Stranger(reply) as stranger,
@@ -446,9 +442,7 @@ def far_server(
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_what_cannot_be_believed_is_refused_as_a_whole(
-    tmp_path: Path, library: Recollect, spoil: Spoil
-) -> None:
+def test_an_answer_with_a_lie_is_refused(tmp_path: Path, library: Recollect, spoil: Spoil) -> None:
     with far_server(tmp_path, library, spoil) as (_, memory):
         response = memory.search("harbor token", recipe="vault")
     assert alone(response)
@@ -475,7 +469,7 @@ HARMLESS: dict[str, Spoil] = {
 
 @pytest.mark.parametrize("spoil", HARMLESS.values(), ids=HARMLESS)
 @pytest.mark.parametrize("view", ["scan", "full", "pointer", "preview", "snippet"])
-def test_what_does_not_matter_is_taken_as_it_is_meant(
+def test_harmless_changes_are_taken(
     tmp_path: Path, library: Recollect, spoil: Spoil, view: str
 ) -> None:
     with far_server(tmp_path, library, spoil) as (_, memory):
@@ -489,9 +483,7 @@ def test_what_does_not_matter_is_taken_as_it_is_meant(
     json.dumps([one.fields for one in response])
 
 
-def test_the_words_of_another_server_are_short_and_do_not_steer_the_terminal(
-    tmp_path: Path, library: Recollect
-) -> None:
+def test_another_servers_words_are_cut_and_printable(tmp_path: Path, library: Recollect) -> None:
     def change(told: Any) -> None:
         told["notes"] = ["\x1b]0;owned\x07 look\nhere", "x" * 10_000] + ["again"] * 1000
         told["degraded"] = [{"channel": "vector\x1b[2J", "reason": "slow\r\ntoday"}]
@@ -512,9 +504,7 @@ def test_the_words_of_another_server_are_short_and_do_not_steer_the_terminal(
 # What the other server is asked
 
 
-def test_the_question_goes_to_the_other_server_as_it_was_asked(
-    tmp_path: Path, library: Recollect
-) -> None:
+def test_another_server_is_asked_the_whole_question(tmp_path: Path, library: Recollect) -> None:
     with far_server(tmp_path, library) as (stranger, memory):
         memory.search(
             "harbor token", recipe="vault", view="full", limit=5000, project="harbor",
@@ -536,9 +526,7 @@ def test_the_question_goes_to_the_other_server_as_it_was_asked(
     assert context["set"] == {"recall.vector.when": "never"}
 
 
-def test_the_fields_of_a_query_go_to_the_other_server_as_filters(
-    tmp_path: Path, library: Recollect
-) -> None:
+def test_query_fields_become_another_servers_filters(tmp_path: Path, library: Recollect) -> None:
     with far_server(tmp_path, library) as (stranger, memory):
         found = memory.search("project:harbor token -tag:old", recipe="vault")
         browsed = memory.search("project:harbor")
@@ -549,9 +537,7 @@ def test_the_fields_of_a_query_go_to_the_other_server_as_filters(
     assert away(found) == away(browsed) == {}
 
 
-def test_a_recipe_of_ones_own_is_asked_for_as_changes_of_one_that_everybody_has(
-    tmp_path: Path, library: Recollect
-) -> None:
+def test_own_recipes_are_sent_as_changes_of_known_ones(tmp_path: Path, library: Recollect) -> None:
     with far_server(tmp_path, library) as (stranger, memory):
         memory.save_recipe("mine", extends="vault", changes={"limits.default": 4})
         response = memory.search("harbor token", recipe="mine")
@@ -563,9 +549,7 @@ def test_a_recipe_of_ones_own_is_asked_for_as_changes_of_one_that_everybody_has(
     assert {one.explain.name for one in response if one.vault == "far"} == {"mine"}
 
 
-def test_a_filter_that_cannot_be_asked_for_leaves_the_server_out(
-    tmp_path: Path, library: Recollect
-) -> None:
+def test_a_filter_it_does_not_know_leaves_a_server_out(tmp_path: Path, library: Recollect) -> None:
     """Its answer would hold what the filter excludes."""
     with far_server(tmp_path, library) as (stranger, memory):
         response = memory.search("harbor token", among=("mine",))

@@ -66,9 +66,7 @@ def open_memory(
 
 
 @pytest.mark.parametrize("model", ["builtin", "none"])
-def test_the_one_hit_of_the_team_stands_above_unrelated_memories_of_ones_own(
-    tmp_path: Path, model: str
-) -> None:
+def test_the_teams_one_hit_is_above_unrelated_own_memories(tmp_path: Path, model: str) -> None:
     """With `none` the team's vault has no vectors: it is searched by words, and that is said."""
     with open_memory(tmp_path / "team", TEAM, model=model):
         pass
@@ -84,9 +82,7 @@ def test_the_one_hit_of_the_team_stands_above_unrelated_memories_of_ones_own(
 
 
 @pytest.mark.parametrize("priority", [0.6, 0.0, 2.0])
-def test_a_score_is_the_log_odds_of_confidence_times_priority(
-    tmp_path: Path, priority: float
-) -> None:
+def test_a_score_is_log_odds_of_confidence_times_priority(tmp_path: Path, priority: float) -> None:
     """The priority that is above 1 counts 1, and the others as shares of it; one of 0 leaves a
     score that is finite, and its vault's order as it is."""
     theirs = [
@@ -192,9 +188,7 @@ def server(memory: Recollect) -> Iterator[Stranger]:
 
 
 @pytest.mark.parametrize("model", ["builtin", "none"])
-def test_a_vault_behind_a_server_is_ranked_as_the_same_file_would_be(
-    tmp_path: Path, model: str
-) -> None:
+def test_a_vault_behind_a_server_is_ranked_like_its_file(tmp_path: Path, model: str) -> None:
     notes = [
         {"id": f"n{number}", "title": f"Note {number}", "text": "The gateway restarts. " * number}
         for number in range(1, 12)

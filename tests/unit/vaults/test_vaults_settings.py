@@ -65,9 +65,7 @@ def test_each_tier_has_its_priority_and_the_order_is_by_it(tmp_path: Path) -> No
     assert places["far"] == ("https://recollect.example/under/", "FAR_TOKEN")
 
 
-def test_a_path_may_begin_with_the_home_of_a_person(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_may_begin_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     told = '[[vaults]]\nname = "t"\ntier = "team"\npath = "~/t.db"\n'
     assert read_vaults(tmp_path, told)[1].path == tmp_path / "person" / "t.db"
@@ -136,9 +134,7 @@ FAR = 'name = "t"\ntier = "dynamic"\nurl = "https://recollect.example"'
         ('name = "t"\ntier = "team"\npath = "./x/../vault.db"', ("are the same file",)),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_what_is_allowed(
-    tmp_path: Path, table: str, holding: tuple[str, ...]
-) -> None:
+def test_a_mistake_is_explained(tmp_path: Path, table: str, holding: tuple[str, ...]) -> None:
     """The second of two; the first is as it should be."""
     first = '[[vaults]]\nname = "first"\ntier = "team"\npath = "/srv/first.db"\n\n'
     (tmp_path / "x").mkdir()

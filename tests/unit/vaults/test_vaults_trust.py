@@ -56,9 +56,7 @@ def notes(response: Response) -> list[str]:
     return [note for note in response.notes if "project vault" in note]
 
 
-def test_a_project_vault_is_not_used_before_it_is_trusted_and_a_note_says_so(
-    project: Path, home_folder: Path
-) -> None:
+def test_an_untrusted_project_vault_is_named_not_used(project: Path, home_folder: Path) -> None:
     response = search_in(home_folder, project / "src" / "deep")
     assert found(response) == [("mine", "agent")]
     [note] = notes(response)
@@ -81,9 +79,7 @@ def test_before_it_is_trusted_the_file_is_not_even_opened(
     assert opened == [home_folder / "vault.db"]
 
 
-def test_a_trusted_vault_is_searched_anywhere_in_its_project_with_its_priority(
-    project: Path, home_folder: Path
-) -> None:
+def test_a_trusted_vault_is_searched_all_over_its_project(project: Path, home_folder: Path) -> None:
     Trusted(home_folder).add(project / ".recollect" / "vault.db")
     for where in (project, project / "src" / "deep"):
         response = search_in(home_folder, where)
@@ -127,9 +123,7 @@ def test_a_project_that_was_moved_must_be_trusted_anew(project: Path, home_folde
     assert len(notes(response)) == 1
 
 
-def test_trust_is_by_real_place_whatever_link_leads_there(
-    project: Path, home_folder: Path, tmp_path: Path
-) -> None:
+def test_trust_follows_links_to_the_vault(project: Path, home_folder: Path, tmp_path: Path) -> None:
     Trusted(home_folder).add(project / ".recollect" / "vault.db")
     (tmp_path / "shortcut").symlink_to(project)
     assert ("theirs", "project") in found(search_in(home_folder, tmp_path / "shortcut" / "src"))
@@ -171,9 +165,7 @@ def test_a_link_that_leads_out_of_the_project_is_never_trusted(
     assert found(search_in(home_folder, project)) == [("mine", "agent")]
 
 
-def test_a_link_within_the_project_is_as_good_as_the_file(
-    home_folder: Path, tmp_path: Path
-) -> None:
+def test_a_link_within_the_project_is_like_the_file(home_folder: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     vault_file(project / "data" / "notes.db", THEIRS)
     link_file(project, Path("..") / "data" / "notes.db")
@@ -185,9 +177,7 @@ def test_a_link_within_the_project_is_as_good_as_the_file(
     assert found(search_in(home_folder, project)) == [("mine", "agent")], "it leads elsewhere now"
 
 
-def test_a_trusted_vault_that_becomes_a_link_out_is_trusted_no_more(
-    project: Path, home_folder: Path, tmp_path: Path
-) -> None:
+def test_a_link_out_ends_trust_in_a_vault(project: Path, home_folder: Path, tmp_path: Path) -> None:
     vault = project / ".recollect" / "vault.db"
     Trusted(home_folder).add(vault)
     private = vault_file(tmp_path / "private.db", [{"id": "secret", "title": "Harbor token"}])
@@ -246,9 +236,7 @@ def test_what_is_no_file_is_no_vault(home_folder: Path, tmp_path: Path, kind: st
     assert project_vault(tmp_path / "project") is None
 
 
-def test_a_folder_that_may_not_be_looked_into_is_passed_by(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_folder_is_passed_by(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Path.is_file
 
     def refusing(self: Path) -> bool:
@@ -286,9 +274,7 @@ def test_a_home_that_is_named_like_a_project_vault_is_not_its_own_project(tmp_pa
     assert found(search_in(home, start)) == [("mine", "agent")]
 
 
-def test_a_project_vault_that_the_settings_name_is_searched_once(
-    project: Path, home_folder: Path
-) -> None:
+def test_a_project_vault_in_the_settings_is_searched_once(project: Path, home_folder: Path) -> None:
     vault = project / ".recollect" / "vault.db"
     told = VaultSettings(name="harbor", tier="project", path=str(vault))
     for _ in range(2):
@@ -299,9 +285,7 @@ def test_a_project_vault_that_the_settings_name_is_searched_once(
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'["a", 5]', b"\xff", b"[" * 10_000])
-def test_a_list_of_trusted_vaults_that_cannot_be_read_is_named(
-    project: Path, home_folder: Path, content: bytes
-) -> None:
+def test_a_broken_trust_list_is_named(project: Path, home_folder: Path, content: bytes) -> None:
     (home_folder / "trusted.json").write_bytes(content)
     with pytest.raises(UserError, match=r"trusted\.json cannot be read; correct it, or remove it"):
         Trusted(home_folder).holds(project / ".recollect" / "vault.db")
