@@ -43,6 +43,12 @@ def memory(tmp_path: Path) -> Any:
         yield held
 
 
+@pytest.fixture
+def captured(memory: Recollect) -> Recollect:
+    memory.capture([TURN], SESSION)
+    return memory
+
+
 def waiting(memory: Recollect) -> list[ReviewItem]:
     return list(memory.review(kind="candidate").items)
 
@@ -62,54 +68,53 @@ def test_what_was_said_waits_first_in_the_review_and_is_not_found(memory: Recoll
     assert [one.id for one in memory.export()] == ["gone"]
 
 
-def test_keeping_it_makes_a_memory_with_its_source(memory: Recollect) -> None:
-    memory.capture([TURN], SESSION)
-    [item] = waiting(memory)
-    done = memory.decide(item.id, "keep")
-    [kept] = memory.list()
+def test_keeping_it_makes_a_memory_with_its_source(captured: Recollect) -> None:
+    [item] = waiting(captured)
+    done = captured.decide(item.id, "keep")
+    [kept] = captured.list()
     assert done == f"Kept as {kept.id}."
     assert (kept.title, kept.text) == (RULE.rstrip("."), RULE)
     assert (kept.source, kept.path, kept.created_at) == ("claude-code", PLACE, TURN.at)
-    assert waiting(memory) == []
+    assert waiting(captured) == []
     with pytest.raises(NotFound):
-        memory.decide(item.id, "keep")
+        captured.decide(item.id, "keep")
 
 
-def test_an_edited_text_brings_its_own_title(memory: Recollect) -> None:
-    memory.capture([TURN], SESSION)
-    [item] = waiting(memory)
+def test_an_edited_text_brings_its_own_title(captured: Recollect) -> None:
+    [item] = waiting(captured)
     with pytest.raises(UserError, match="edit --text TEXT"):
-        memory.decide(item.id, "edit")
-    memory.decide(item.id, "edit", changes={"text": "run make lint before a commit."})
-    [kept] = memory.list()
+        captured.decide(item.id, "edit")
+    captured.decide(item.id, "edit", changes={"text": "run make lint before a commit."})
+    [kept] = captured.list()
     assert (kept.title, kept.text) == (
         "Run make lint before a commit", "run make lint before a commit.",
     )  # fmt: skip
 
 
-def test_what_is_forgotten_leaves_no_word_and_stays_away(memory: Recollect, tmp_path: Path) -> None:
-    memory.capture([TURN], SESSION)
-    memory.decide(waiting(memory)[0].id, "forget")
-    memory.capture([TURN], SESSION)
-    assert waiting(memory) == []
-    assert memory.store.database.rows("SELECT fields, place FROM candidates") == [("", "")]
-    memory.capture([TURN], SESSION._replace(id="s2"))
-    assert len(waiting(memory)) == 1, "Who says it again in another session means it."
+def test_what_is_forgotten_leaves_no_word_and_stays_away(
+    captured: Recollect, tmp_path: Path
+) -> None:
+    captured.decide(waiting(captured)[0].id, "forget")
+    captured.capture([TURN], SESSION)
+    assert waiting(captured) == []
+    assert captured.store.database.rows("SELECT fields, place FROM candidates") == [("", "")]
+    captured.capture([TURN], SESSION._replace(id="s2"))
+    assert len(waiting(captured)) == 1, "Who says it again in another session means it."
 
 
-def test_later_is_a_week_and_an_agent_only_proposes(memory: Recollect) -> None:
-    memory.capture([TURN], SESSION)
-    memory.propose(waiting(memory)[0].id, "forget")
-    [item] = waiting(memory)
+def test_later_is_a_week_and_an_agent_only_proposes(captured: Recollect) -> None:
+    captured.propose(waiting(captured)[0].id, "forget")
+    [item] = waiting(captured)
     assert item.proposed == "forget"
-    memory.decide(item.id, "later")
-    assert waiting(memory) == []
+    captured.decide(item.id, "later")
+    assert waiting(captured) == []
 
 
-def test_keys_decide_on_the_terminal(memory: Recollect, capsys: pytest.CaptureFixture[str]) -> None:
-    memory.capture([TURN], SESSION)
-    review_each(memory, memory.review(), lambda question: "e", lambda text: f"{text} Always.")
-    assert [one.text for one in memory.list()] == [f"{RULE} Always."]
+def test_keys_decide_on_the_terminal(
+    captured: Recollect, capsys: pytest.CaptureFixture[str]
+) -> None:
+    review_each(captured, captured.review(), lambda question: "e", lambda text: f"{text} Always.")
+    assert [one.text for one in captured.list()] == [f"{RULE} Always."]
     assert "Said in claude-code" in capsys.readouterr().out
 
 
@@ -174,11 +179,10 @@ def test_a_form_that_there_is_not_is_refused(tmp_path: Path, trust: str) -> None
     assert load_settings(tmp_path, {"RECOLLECT_CAPTURE__TRUST": "all"}).capture.trust == "all"
 
 
-def test_a_backup_and_a_salvaged_vault_have_what_waits(memory: Recollect, tmp_path: Path) -> None:
-    memory.capture([TURN], SESSION)
-    [item] = waiting(memory)
-    memory.backup(tmp_path / "copy.db")
-    with salvaging(memory.store.database, memory.path) as salvage:
+def test_a_backup_and_a_salvaged_vault_have_what_waits(captured: Recollect, tmp_path: Path) -> None:
+    [item] = waiting(captured)
+    captured.backup(tmp_path / "copy.db")
+    with salvaging(captured.store.database, captured.path) as salvage:
         write_vault(salvage, tmp_path / "salvaged.db", None, NOW)
     for name in ("copy.db", "salvaged.db"):
         with Recollect(tmp_path / name, home=tmp_path, settings=OFF) as copy:

@@ -98,6 +98,14 @@ def tides(pair: Pair) -> Pair:
     return pair
 
 
+@pytest.fixture
+def two(tides: Pair) -> Pair:
+    """Another memory too, mirrored."""
+    tides.save("other")
+    tides.mirror()
+    return tides
+
+
 # The table: memory, file
 
 
@@ -154,20 +162,18 @@ def test_both_changed_keeps_both_and_says_so(tides: Pair) -> None:
     tides.check_settled()
 
 
-def test_a_deleted_file_forgets_the_memory(tides: Pair) -> None:
-    tides.save("other")
-    tides.mirror()
-    (tides.folder / "Tides.md").unlink()
-    assert tides.done() == [("forget", "Tides.md")]
-    assert tides.ids() == ["other"]
-    tides.check_settled()
-    tides.vault.forget(["tides"], undo=True)
-    assert tides.done() == [("write", "Tides.md")]
-    assert tides.show("tides").text == "High at noon."
-    (tides.folder / "Tides.md").unlink()
-    tides.vault.edit("tides", text="High at one.")
-    assert tides.done() == [("write", "Tides.md")], "A changed memory is written again."
-    tides.check_settled()
+def test_a_deleted_file_forgets_the_memory(two: Pair) -> None:
+    (two.folder / "Tides.md").unlink()
+    assert two.done() == [("forget", "Tides.md")]
+    assert two.ids() == ["other"]
+    two.check_settled()
+    two.vault.forget(["tides"], undo=True)
+    assert two.done() == [("write", "Tides.md")]
+    assert two.show("tides").text == "High at noon."
+    (two.folder / "Tides.md").unlink()
+    two.vault.edit("tides", text="High at one.")
+    assert two.done() == [("write", "Tides.md")], "A changed memory is written again."
+    two.check_settled()
 
 
 @pytest.mark.parametrize("purge", [False, True])
@@ -196,13 +202,11 @@ def test_a_changed_file_brings_a_forgotten_memory_back(tides: Pair, purge: bool)
     tides.check_settled()
 
 
-def test_both_gone_is_noted_no_longer(tides: Pair) -> None:
-    tides.save("other")
-    tides.mirror()
-    tides.vault.forget(["tides"])
-    (tides.folder / "Tides.md").unlink()
-    assert tides.done() == []
-    assert list(tides.state()["entries"]) == ["other"]
+def test_both_gone_is_noted_no_longer(two: Pair) -> None:
+    two.vault.forget(["tides"])
+    (two.folder / "Tides.md").unlink()
+    assert two.done() == []
+    assert list(two.state()["entries"]) == ["other"]
 
 
 def test_the_table_is_whole() -> None:
@@ -339,14 +343,12 @@ def test_a_name_that_a_person_chose_stays(tides: Pair) -> None:
     assert tides.files() == ["Sea/Mine.md"]
 
 
-def test_files_that_swapped_names_stay_what_they_are(tides: Pair) -> None:
-    tides.save("other")
-    tides.mirror()
-    (tides.folder / "Tides.md").rename(tides.folder / "x")
-    (tides.folder / "other.md").rename(tides.folder / "Tides.md")
-    (tides.folder / "x").rename(tides.folder / "other.md")
-    tides.check_settled()
-    assert tides.show("tides").title == "Tides"
+def test_files_that_swapped_names_stay_what_they_are(two: Pair) -> None:
+    (two.folder / "Tides.md").rename(two.folder / "x")
+    (two.folder / "other.md").rename(two.folder / "Tides.md")
+    (two.folder / "x").rename(two.folder / "other.md")
+    two.check_settled()
+    assert two.show("tides").title == "Tides"
 
 
 def test_equal_titles_get_names_of_their_own(pair: Pair) -> None:
@@ -601,20 +603,18 @@ CHANGES: dict[str, tuple[int, Callable[[Pair], object]]] = {
 
 @pytest.mark.parametrize(("memories", "change"), CHANGES.values(), ids=CHANGES)
 def test_interrupted_before_the_state_is_kept_the_next_run_finds_no_conflict(
-    tides: Pair, monkeypatch: pytest.MonkeyPatch, memories: int, change: Callable[[Pair], object]
+    two: Pair, monkeypatch: pytest.MonkeyPatch, memories: int, change: Callable[[Pair], object]
 ) -> None:
-    tides.save("other")
-    tides.mirror()
-    change(tides)
+    change(two)
     with monkeypatch.context() as patch:
         patch.setattr(mirrored_folder.MirroredFolder, "keep_state", broken)
         with pytest.raises(KeyboardInterrupt):
-            tides.mirror()
-    ids, files = tides.ids(), tides.files()
+            two.mirror()
+    ids, files = two.ids(), two.files()
     assert len(ids) == memories
-    assert tides.done() == []
-    assert (tides.ids(), tides.files()) == (ids, files)
-    tides.check_settled()
+    assert two.done() == []
+    assert (two.ids(), two.files()) == (ids, files)
+    two.check_settled()
 
 
 def test_an_interrupted_conflict_is_kept_once(tides: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,35 +63,6 @@ def test_every_line_is_a_turn_or_counted(client: str, file: Path) -> None:
     assert transcript.end == Position(file.stat().st_size, lines + 1)
 
 
-def test_reading_goes_on_where_it_stopped(client: str, file: Path) -> None:
-    transcript = turns(file, client)
-    list(transcript)
-    with file.open("a") as stream:
-        stream.write(line(turn(client, "user", "And the timeout?")))
-    more = turns(file, client, transcript.end)
-    [last] = more
-    assert (last.text, last.line, last.session) == (
-        "And the timeout?",
-        transcript.end.line,
-        SESSION,
-    )
-    assert last.folder == FOLDER
-    assert more.skipped.total() == 0
-
-
-def test_a_line_that_is_cut_off_waits_for_its_rest(client: str, file: Path) -> None:
-    whole = line(turn(client, "user", "And the timeout?"))
-    with file.open("a") as stream:
-        stream.write(whole[:40])
-    transcript = turns(file, client)
-    assert len(list(transcript)) == len(SAID)
-    assert NOT_JSON not in transcript.skipped
-    with file.open("a") as stream:
-        stream.write(whole[40:])
-    [last] = turns(file, client, transcript.end)
-    assert last.text == "And the timeout?"
-
-
 def test_a_whole_object_without_the_end_of_its_line_is_read(client: str, file: Path) -> None:
     file.write_bytes(file.read_bytes() + line(turn(client, "user", "One")).rstrip().encode())
     transcript = turns(file, client)
@@ -159,11 +130,6 @@ def test_a_long_line_is_skipped(client: str, file: Path, monkeypatch: pytest.Mon
     assert (last.text, last.line) == ("And the timeout?", before + 2)
     assert transcript.skipped[TOO_LONG] == 1
     assert transcript.end.line == before + 3
-
-
-def test_an_empty_file_has_no_turns(client: str, tmp_path: Path) -> None:
-    file = write(tmp_path / FILES[client], [])
-    assert list(turns(file, client)) == []
 
 
 def test_a_subagents_session_of_codex_is_left_out(tmp_path: Path) -> None:

@@ -42,6 +42,13 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def added(memory: Recollect, notes: Path) -> Path:
+    """The notes, taken into the vault."""
+    memory.add_folder(notes)
+    return notes
+
+
 def writes(memory: Recollect) -> int:
     """A number that every write to the vault changes."""
     [(version,)] = memory.store.database.rows("PRAGMA data_version")
@@ -96,18 +103,16 @@ def test_front_matter_says_what_a_memory_is(memory: Recollect, tmp_path: Path) -
     assert (one.created_at.year, one.valid_until.year if one.valid_until else 0) == (2025, 2027)
 
 
-def test_a_result_names_file_heading_and_lines(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_result_names_file_heading_and_lines(memory: Recollect, added: Path) -> None:
     one = first(memory, "cranes")
     assert one.file is not None
-    assert one.file.path == str(notes / "work/gateway.md")
+    assert one.file.path == str(added / "work/gateway.md")
     assert one.file.heading == "Notes > About cranes"
-    lines = (notes / "work/gateway.md").read_text().split("\n")
+    lines = (added / "work/gateway.md").read_text().split("\n")
     assert lines[one.file.first_line - 1] == "## About cranes"
 
 
-def test_neighbouring_parts_are_one_result(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_neighbouring_parts_are_one_result(memory: Recollect, added: Path) -> None:
     response = memory.search("what is known stands here", limit=5)
     [one] = [result for result in response if result.memory.title == "work/gateway.md"]
     assert one.file is not None
@@ -126,8 +131,7 @@ def test_parts_that_are_not_neighbours_stay_separate(memory: Recollect, tmp_path
 # Again
 
 
-def test_a_second_run_without_a_change_writes_nothing(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_second_run_without_a_change_writes_nothing(memory: Recollect, added: Path) -> None:
     [folder] = memory.folders()
     before = writes(memory)
     done = memory.sync_folder(folder)
@@ -135,10 +139,9 @@ def test_a_second_run_without_a_change_writes_nothing(memory: Recollect, notes: 
     assert writes(memory) == before
 
 
-def test_a_file_that_was_only_touched_is_as_old_as_before(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
-    os.utime(notes / "tides.md", (LONG_AGO + 999, LONG_AGO + 999))
-    done = memory.add_folder(notes)
+def test_a_file_that_was_only_touched_is_as_old_as_before(memory: Recollect, added: Path) -> None:
+    os.utime(added / "tides.md", (LONG_AGO + 999, LONG_AGO + 999))
+    done = memory.add_folder(added)
     assert (done.files, done.changed) == ({"unchanged": 3}, 0)
     assert first(memory, "tide tables").memory.updated_at.timestamp() == LONG_AGO
 
@@ -154,12 +157,11 @@ def test_a_change_that_its_time_does_not_tell_is_seen(memory: Recollect, tmp_pat
     assert found(memory, "opened") == ["a.md"]
 
 
-def test_an_edit_changes_the_part_it_is_in_and_no_other(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_an_edit_changes_the_part_it_is_in_and_no_other(memory: Recollect, added: Path) -> None:
     before = {one.id: one for one in memory.export()}
-    text = (notes / "work/gateway.md").read_text().replace("of tokens stands", "of keys is", 3)
-    write(notes, {"work/gateway.md": text}, at=LONG_AGO + 60)
-    done = memory.add_folder(notes)
+    text = (added / "work/gateway.md").read_text().replace("of tokens stands", "of keys is", 3)
+    write(added, {"work/gateway.md": text}, at=LONG_AGO + 60)
+    done = memory.add_folder(added)
     assert done.files == {"changed": 1, "unchanged": 2}
     after = {one.id: one for one in memory.export()}
     assert after.keys() == before.keys()
@@ -167,33 +169,30 @@ def test_an_edit_changes_the_part_it_is_in_and_no_other(memory: Recollect, notes
     assert [after[id].context for id in texts] == ["Notes > About tokens"]
 
 
-def test_lines_that_move_get_their_new_numbers(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_lines_that_move_get_their_new_numbers(memory: Recollect, added: Path) -> None:
     held = first(memory, "cranes").file
-    file = notes / "work/gateway.md"
-    write(notes, {"work/gateway.md": "\n\n\n" + file.read_text()}, at=LONG_AGO + 60)
-    memory.add_folder(notes)
+    file = added / "work/gateway.md"
+    write(added, {"work/gateway.md": "\n\n\n" + file.read_text()}, at=LONG_AGO + 60)
+    memory.add_folder(added)
     moved = first(memory, "cranes").file
     assert held is not None
     assert moved is not None
     assert moved.first_line == held.first_line + 3
 
 
-def test_what_was_pinned_stays_pinned(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_what_was_pinned_stays_pinned(memory: Recollect, added: Path) -> None:
     id = first(memory, "tide tables").id
     memory.pin([id])
-    write(notes, {"tides.md": "# Tides\n\nThe tables are online.\n"}, at=LONG_AGO + 60)
-    memory.add_folder(notes)
+    write(added, {"tides.md": "# Tides\n\nThe tables are online.\n"}, at=LONG_AGO + 60)
+    memory.add_folder(added)
     assert memory.show([id])[0].tier == "core"
     assert memory.show([id])[0].text.endswith("online.")
 
 
-def test_a_part_that_somebody_has_forgotten_stays_forgotten(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_part_that_somebody_has_forgotten_stays_forgotten(memory: Recollect, added: Path) -> None:
     memory.forget([first(memory, "tokens").id])
-    write(notes, {"work/gateway.md": long_note("ports", "tokens", "ships")}, at=LONG_AGO + 60)
-    memory.add_folder(notes)
+    write(added, {"work/gateway.md": long_note("ports", "tokens", "ships")}, at=LONG_AGO + 60)
+    memory.add_folder(added)
     assert found(memory, "tokens") == []
     assert found(memory, "ships") == ["work/gateway.md"]
 
@@ -201,49 +200,45 @@ def test_a_part_that_somebody_has_forgotten_stays_forgotten(memory: Recollect, n
 # Renamed, gone, back
 
 
-def test_a_renamed_file_keeps_its_memories(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_renamed_file_keeps_its_memories(memory: Recollect, added: Path) -> None:
     before = ids(memory)["work/gateway.md"]
     memory.feedback("ports", before[0], accept=True)
-    (notes / "doors").mkdir()
-    (notes / "work/gateway.md").rename(notes / "doors/gate.md")
-    done = memory.add_folder(notes)
+    (added / "doors").mkdir()
+    (added / "work/gateway.md").rename(added / "doors/gate.md")
+    done = memory.add_folder(added)
     assert done.files == {"renamed": 1, "unchanged": 2}
     assert ids(memory)["doors/gate.md"] == before
     assert "work/gateway.md" not in ids(memory)
-    assert memory.show(before[:1])[0].path == str(notes / "doors/gate.md")
+    assert memory.show(before[:1])[0].path == str(added / "doors/gate.md")
 
 
-def test_a_renamed_and_changed_file_keeps_its_memories(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_renamed_and_changed_file_keeps_its_memories(memory: Recollect, added: Path) -> None:
     before = ids(memory)["work/gateway.md"]
-    (notes / "work/gateway.md").rename(notes / "gate.md")
-    text = (notes / "gate.md").read_text() + "\n## More\n\nA word of more.\n"
-    (notes / "gate.md").write_text(text)  # the same place on the disk
-    memory.add_folder(notes)
+    (added / "work/gateway.md").rename(added / "gate.md")
+    text = (added / "gate.md").read_text() + "\n## More\n\nA word of more.\n"
+    (added / "gate.md").write_text(text)  # the same place on the disk
+    memory.add_folder(added)
     assert set(before) <= set(ids(memory)["gate.md"])
 
 
-def test_a_deleted_file_disappears_and_can_be_restored(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_deleted_file_disappears_and_can_be_restored(memory: Recollect, added: Path) -> None:
     id = first(memory, "tide tables").id
-    (notes / "tides.md").unlink()
-    done = memory.add_folder(notes)
+    (added / "tides.md").unlink()
+    done = memory.add_folder(added)
     assert done.files == {"gone": 1, "unchanged": 2}
     assert found(memory, "tide tables") == []
     memory.forget([id], undo=True)
     assert found(memory, "tide tables") == ["tides.md"]
-    memory.add_folder(notes)  # what was brought back is not taken again
+    memory.add_folder(added)  # what was brought back is not taken again
     assert found(memory, "tide tables") == ["tides.md"]
 
 
-def test_a_file_that_comes_back_is_what_it_was(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
-    before, text = ids(memory), (notes / "work/gateway.md").read_text()
-    (notes / "work/gateway.md").unlink()
-    memory.add_folder(notes)
-    write(notes, {"work/gateway.md": text})
-    done = memory.add_folder(notes)
+def test_a_file_that_comes_back_is_what_it_was(memory: Recollect, added: Path) -> None:
+    before, text = ids(memory), (added / "work/gateway.md").read_text()
+    (added / "work/gateway.md").unlink()
+    memory.add_folder(added)
+    write(added, {"work/gateway.md": text})
+    done = memory.add_folder(added)
     assert done.files == {"restored": 1, "unchanged": 2}
     assert ids(memory) == before
 
@@ -259,51 +254,47 @@ def test_a_file_that_reappears_elsewhere_is_the_same_file(memory: Recollect, not
     assert ids(memory)["harbour/tides.md"] == before["tides.md"]
 
 
-def test_a_file_takes_the_place_of_one_that_is_gone(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_file_takes_the_place_of_one_that_is_gone(memory: Recollect, added: Path) -> None:
     before = ids(memory)
-    (notes / "tides.md").unlink()
-    memory.add_folder(notes)
-    (notes / "work/sync.py").rename(notes / "tides.md")
-    memory.add_folder(notes)
+    (added / "tides.md").unlink()
+    memory.add_folder(added)
+    (added / "work/sync.py").rename(added / "tides.md")
+    memory.add_folder(added)
     assert ids(memory)["tides.md"] == before["work/sync.py"]
     assert len(ids(memory)) == 2
 
 
-def test_a_branch_and_back_changes_nothing(memory: Recollect, notes: Path, tmp_path: Path) -> None:
-    memory.add_folder(notes)
+def test_a_branch_and_back_changes_nothing(memory: Recollect, added: Path, tmp_path: Path) -> None:
     before = {one.id: one.text for one in memory.export()}
-    shutil.copytree(notes, tmp_path / "kept")
+    shutil.copytree(added, tmp_path / "kept")
     write(
-        notes, {"work/gateway.md": long_note("ports", "ships"), "new.md": "New."}, at=LONG_AGO + 9
+        added, {"work/gateway.md": long_note("ports", "ships"), "new.md": "New."}, at=LONG_AGO + 9
     )
-    (notes / "tides.md").unlink()
-    memory.add_folder(notes)
-    shutil.rmtree(notes)
-    shutil.copytree(tmp_path / "kept", notes)
-    memory.add_folder(notes)
+    (added / "tides.md").unlink()
+    memory.add_folder(added)
+    shutil.rmtree(added)
+    shutil.copytree(tmp_path / "kept", added)
+    memory.add_folder(added)
     assert {one.id: one.text for one in memory.export()} == before
 
 
 # What must not be forgotten by mistake
 
 
-def test_a_folder_that_is_away_keeps_its_memories(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_folder_that_is_away_keeps_its_memories(memory: Recollect, added: Path) -> None:
     [folder] = memory.folders()
-    notes.rename(notes.with_name("elsewhere"))
+    added.rename(added.with_name("elsewhere"))
     with pytest.raises(Away, match="is not there"):
         memory.sync_folder(folder)
-    notes.mkdir()  # where a disk was mounted, an empty folder is left
+    added.mkdir()  # where a disk was mounted, an empty folder is left
     with pytest.raises(Away, match="is empty, and it had 3 files before"):
         memory.sync_folder(folder)
     assert found(memory, "tide tables") == ["tides.md"]
 
 
 def test_a_folder_in_it_that_cannot_be_listed_keeps_its_memories(
-    memory: Recollect, notes: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Recollect, added: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.add_folder(notes)
     scan = os.scandir
 
     def refusing(path: os.PathLike[str] | str) -> Iterator[os.DirEntry[str]]:
@@ -312,7 +303,7 @@ def test_a_folder_in_it_that_cannot_be_listed_keeps_its_memories(
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    done = memory.add_folder(notes)
+    done = memory.add_folder(added)
     assert done.files == {"unchanged": 1}
     assert done.named == [("work/", "unreadable: Permission denied")]
     assert found(memory, "cranes") == ["work/gateway.md"]
@@ -377,14 +368,13 @@ def test_a_file_that_lacked_its_reader_is_read_once_it_is_there(
     ids=["no text any more", "ignored from now on"],
 )
 def test_a_file_that_becomes_useless_is_forgotten_until_it_is_back(
-    memory: Recollect, notes: Path, useless: dict[str, str | bytes], back: dict[str, str | bytes]
+    memory: Recollect, added: Path, useless: dict[str, str | bytes], back: dict[str, str | bytes]
 ) -> None:
-    memory.add_folder(notes)
-    write(notes, useless, at=LONG_AGO + 60)
-    memory.add_folder(notes)
+    write(added, useless, at=LONG_AGO + 60)
+    memory.add_folder(added)
     assert found(memory, "tide tables") == []
-    write(notes, back, at=LONG_AGO + 120)
-    memory.add_folder(notes)
+    write(added, back, at=LONG_AGO + 120)
+    memory.add_folder(added)
     assert found(memory, "tide tables") == ["tides.md"]
 
 
@@ -455,10 +445,9 @@ def test_what_is_no_folder_is_refused(memory: Recollect, notes: Path, what: str)
         memory.remove_folder(notes)
 
 
-def test_a_folder_by_a_link_is_the_folder_itself(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
-    link = notes.with_name("link")
-    link.symlink_to(notes)
+def test_a_folder_by_a_link_is_the_folder_itself(memory: Recollect, added: Path) -> None:
+    link = added.with_name("link")
+    link.symlink_to(added)
     assert memory.add_folder(link).files == {"unchanged": 3}
     assert len(memory.folders()) == 1
 
@@ -473,22 +462,20 @@ def test_only_who_may_write_and_mend_adds_folders(memory: Recollect, notes: Path
 # Looking at single files
 
 
-def test_of_single_files_only_these_are_looked_at(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_of_single_files_only_these_are_looked_at(memory: Recollect, added: Path) -> None:
     [folder] = memory.folders()
-    write(notes, {"tides.md": "Low water at noon."}, at=LONG_AGO + 60)
-    write(notes, {"new.md": "A new page."})
-    (notes / "work/sync.py").unlink()
+    write(added, {"tides.md": "Low water at noon."}, at=LONG_AGO + 60)
+    write(added, {"new.md": "A new page."})
+    (added / "work/sync.py").unlink()
     paths = ["tides.md", "work/sync.py", "nowhere.md"]
-    done = memory.sync_folder(folder, scan_paths(notes, paths, Matcher(notes)))
+    done = memory.sync_folder(folder, scan_paths(added, paths, Matcher(added)))
     assert done.files == {"changed": 1, "gone": 1}
     assert found(memory, "new page") == []
     assert found(memory, "cranes") == ["work/gateway.md"]
 
 
-def test_a_single_file_that_is_ignored_is_not_taken(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes)
+def test_a_single_file_that_is_ignored_is_not_taken(memory: Recollect, added: Path) -> None:
     [folder] = memory.folders()
-    write(notes, {".gitignore": "*.log\n", "a.log": "The quokka sleeps."})
-    memory.sync_folder(folder, scan_paths(notes, ["a.log"], Matcher(notes)))
+    write(added, {".gitignore": "*.log\n", "a.log": "The quokka sleeps."})
+    memory.sync_folder(folder, scan_paths(added, ["a.log"], Matcher(added)))
     assert found(memory, "quokka") == []

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vault_homes import by_id, found, home, is_explained, team, vault_file
+from vault_homes import by_id, found, home, home_and_team, is_explained, team, vault_file
 
 from recollect.settings import VaultSettings
 from recollect.types import recompute
@@ -20,13 +20,13 @@ def test_two_vaults_worked_by_hand(tmp_path: Path) -> None:
     cosine and the decay are 1: 0.40 · 1 + 0.15 · severity + 0.15 · 1, tags and domain add nothing.
 
         own       no severity, 0.4   0.40 + 0.06 + 0.15 = 0.61   × 1.0 = 0.61
-        platform  critical, 1.0      0.40 + 0.15 + 0.15 = 0.70   × 0.6 = 0.42
+        team      critical, 1.0      0.40 + 0.15 + 0.15 = 0.70   × 0.6 = 0.42
     """
-    vault_file(tmp_path / "team.db", [{"id": "theirs", "title": "jwt", "severity": "critical"}])
     own = [{"id": "mine", "title": "jwt"}]
-    with home(tmp_path / "home", own, team("platform", tmp_path / "team.db")) as memory:
+    theirs = [{"id": "theirs", "title": "jwt", "severity": "critical"}]
+    with home_and_team(tmp_path, own, theirs) as memory:
         response = memory.search("jwt", recipe="vault")
-    assert found(response) == [("mine", "agent"), ("theirs", "platform")]
+    assert found(response) == [("mine", "agent"), ("theirs", "team")]
     assert [one.score for one in response] == pytest.approx([0.61, 0.42], abs=1e-12)
     for result, priority in zip(response, (1.0, 0.6), strict=True):
         weight, inner = result.explain.parts
@@ -70,10 +70,9 @@ def test_the_version_of_the_highest_priority_stays_even_with_a_lower_score(tmp_p
         {"id": "shared", "title": "jwt", "severity": "critical"},
         {"id": "theirs", "title": "jwt", "severity": "critical"},
     ]
-    vault_file(tmp_path / "team.db", theirs)
-    with home(tmp_path / "home", own, team("platform", tmp_path / "team.db")) as memory:
+    with home_and_team(tmp_path, own, theirs) as memory:
         response = memory.search("jwt", recipe="vault")
-    assert found(response) == [("theirs", "platform"), ("shared", "agent")]
+    assert found(response) == [("theirs", "team"), ("shared", "agent")]
     assert by_id(response)["shared"].memory.title == "Notes"
     assert response.counts["dropped"] == {"repeated": 1}
     assert response.counts["returned"] == 2
@@ -149,8 +148,8 @@ def test_vault_spans_vaults_by_its_documented_rule(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("view", ["scan", "full", "pointer", "preview", "snippet"])
 def test_every_view_shows_what_other_vaults_hold(tmp_path: Path, view: str) -> None:
-    vault_file(tmp_path / "team.db", STORY["team"])
-    with home(tmp_path / "home", STORY["own"], team("team", tmp_path / "team.db")) as memory:
+    theirs = STORY["team"]
+    with home_and_team(tmp_path, STORY["own"], theirs) as memory:
         response = memory.search("token", view=view, recipe="vault")
     one, other = (
         next(result for result in response if result.vault == vault) for vault in ("agent", "team")
@@ -163,8 +162,7 @@ def test_as_many_come_back_as_were_asked_for_whatever_the_number_of_vaults(tmp_p
         name: [{"id": f"{name}-{n}", "title": f"token {n}"} for n in range(60)]
         for name in ("own", "team")
     }
-    vault_file(tmp_path / "team.db", held["team"])
-    with home(tmp_path / "home", held["own"], team("team", tmp_path / "team.db")) as memory:
+    with home_and_team(tmp_path, held["own"], held["team"]) as memory:
         response = memory.search("token", limit=7, recipe="blend")
         assert len(response) == 7
         assert response.counts["returned"] == 7
@@ -175,18 +173,15 @@ def test_as_many_come_back_as_were_asked_for_whatever_the_number_of_vaults(tmp_p
 
 def test_evidence_is_judged_over_all_that_was_found(tmp_path: Path) -> None:
     """The own vault has a word in common; the answer itself is in the team's."""
-    vault_file(
-        tmp_path / "team.db",
-        [
-            {
-                "id": "answer",
-                "title": "Harbor gateway port",
-                "text": "The harbor gateway port is 8443.",
-            }
-        ],
-    )
     own = [{"id": "noise", "title": "A harbor in the fog"}]
-    with home(tmp_path / "home", own, team("team", tmp_path / "team.db")) as memory:
+    theirs = [
+        {
+            "id": "answer",
+            "title": "Harbor gateway port",
+            "text": "The harbor gateway port is 8443.",
+        }
+    ]
+    with home_and_team(tmp_path, own, theirs) as memory:
         alone = memory.search("harbor gateway port 8443", federate=False)
         both = memory.search("harbor gateway port 8443")
         nothing = memory.search("violin strings")
@@ -199,9 +194,9 @@ def test_evidence_is_judged_over_all_that_was_found(tmp_path: Path) -> None:
 
 
 def test_counts_topics_and_facets_are_of_all_vaults(tmp_path: Path) -> None:
-    vault_file(tmp_path / "team.db", [{"id": "b", "title": "token", "tags": ["auth"]}])
     own = [{"id": "a", "title": "token", "tags": ["auth", "api"]}]
-    with home(tmp_path / "home", own, team("team", tmp_path / "team.db")) as memory:
+    theirs = [{"id": "b", "title": "token", "tags": ["auth"]}]
+    with home_and_team(tmp_path, own, theirs) as memory:
         response = memory.search("token", recipe="vault", facets=True)
     assert response.counts["keyword"] == 2
     assert response.topics == {"auth": 2, "api": 1}
@@ -210,9 +205,9 @@ def test_counts_topics_and_facets_are_of_all_vaults(tmp_path: Path) -> None:
 
 
 def test_a_search_of_one_other_vault_is_weighed_too(tmp_path: Path) -> None:
-    vault_file(tmp_path / "team.db", [{"id": "b", "title": "jwt"}])
     own = [{"id": "a", "title": "jwt"}]
-    with home(tmp_path / "home", own, team("team", tmp_path / "team.db")) as memory:
+    theirs = [{"id": "b", "title": "jwt"}]
+    with home_and_team(tmp_path, own, theirs) as memory:
         response = memory.search("jwt", recipe="vault", vaults=["team"])
         assert found(response) == [("b", "team")]
         assert response.results[0].score == pytest.approx(0.61 * 0.6)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -73,6 +73,14 @@ def home(
         clock=lambda: NOW,
     ) as memory:
         yield memory
+
+
+def home_and_team(
+    folder: Path, own: Sequence[Fields], theirs: Sequence[Fields], priority: float | None = None
+) -> AbstractContextManager[Recollect]:
+    """Open a home whose own vault holds `own`, and which knows the vault `team`."""
+    vault = team("team", vault_file(folder / "team.db", theirs), priority)
+    return home(folder / "home", own, vault)
 
 
 def found(response: Response) -> list[tuple[str, str]]:
