@@ -32,6 +32,11 @@ def fields(importer: Importer, path: Path) -> list[Mapping[str, object]]:
     return [one.fields for one in read_all(importer, path) if one.fields is not None]
 
 
+def first(importer: Importer, path: Path) -> tuple[Mapping[str, object], tuple[str, ...]]:
+    """The fields of the first memory, and the names of what has no place."""
+    return next((one.fields, one.unmapped) for one in read_all(importer, path) if one.fields)
+
+
 def reasons(importer: Importer, path: Path) -> list[tuple[str, str]]:
     return [(one.where, one.reason) for one in read_all(importer, path) if one.fields is None]
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from importer_fixtures import FIXTURES, fields, read_all, reasons, set_dates
+from importer_fixtures import FIXTURES, fields, first, read_all, reasons, set_dates
 
 from recollect.plugins.importers.basic_memory import IMPORTER
 
@@ -74,10 +74,9 @@ def test_only_tags_in_lists_are_tags(tmp_path: Path) -> None:
 def test_odd_front_matter_costs_its_field_and_not_the_note(tmp_path: Path) -> None:
     head = "title: [a]\ntype: {b: c}\ntags: 'x, #y'\ncreated: '{{date}}'\npermalink: null\nbody: z"
     (tmp_path / "a.md").write_text(f"---\n{head}\n---\nText")
-    (one,) = read_all(IMPORTER, tmp_path)
-    held = one.fields or {}
+    held, unmapped = first(IMPORTER, tmp_path)
     assert (held["title"], held["tags"], held["text"]) == ("a", ["x", "y"], "Text")
-    assert set(one.unmapped) == {"title", "type", "created", "body"}
+    assert set(unmapped) == {"title", "type", "created", "body"}
 
 
 def test_bad_notes_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from importer_fixtures import FIXTURES, fields, read_all, reasons, write_zip
+from importer_fixtures import FIXTURES, fields, first, read_all, reasons, write_zip
 
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.chatgpt_export import IMPORTER
@@ -115,10 +115,9 @@ def test_speech_is_read_and_sound_is_named(tmp_path: Path) -> None:
         {"content_type": "audio_asset_pointer"},
         7,
     ]
-    (found,) = read_all(IMPORTER, write_chats(tmp_path, chat(message("user", *parts))))
-    assert found.fields is not None
-    assert found.fields["text"] == "User: Spoken"
-    assert found.unmapped == ("audio_asset_pointer", "parts")
+    held, unmapped = first(IMPORTER, write_chats(tmp_path, chat(message("user", *parts))))
+    assert held["text"] == "User: Spoken"
+    assert unmapped == ("audio_asset_pointer", "parts")
 
 
 def test_unknown_types_of_newer_exports_are_named_and_the_rest_is_read(tmp_path: Path) -> None:

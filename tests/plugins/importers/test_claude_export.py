@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from importer_fixtures import FIXTURES, fields, read_all, reasons, write_zip
+from importer_fixtures import FIXTURES, fields, first, read_all, reasons, write_zip
 
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.claude_export import IMPORTER
@@ -178,10 +178,9 @@ def test_bad_entries_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
         "It has neither a title nor a text.",
         "It has neither a title nor a text.",
     ]
-    first = read_all(IMPORTER, path)[0]
-    assert first.fields is not None
-    assert first.fields["title"] == "5"
-    assert first.unmapped == ("content", "a message that is no object")
+    held, unmapped = first(IMPORTER, path)
+    assert held["title"] == "5"
+    assert unmapped == ("content", "a message that is no object")
 
 
 def test_one_bad_file_among_others_is_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from importer_fixtures import FIXTURES, build, fields, read_all, reasons
+from importer_fixtures import FIXTURES, build, fields, first, read_all, reasons
 
 from recollect.plugins.importers.echovault import IMPORTER
 
@@ -83,12 +83,11 @@ def test_odd_values_cost_their_field_and_not_the_memory(tmp_path: Path) -> None:
         "'[1]', CAST(x'ff41' AS TEXT))"
     )
     path = build(tmp_path / "index.db", SCHEMA, row)
-    (one,) = read_all(IMPORTER, path)
-    assert one.fields is not None
-    assert one.fields["tags"] == ["x", "7"]
-    assert one.fields["text"] == "12"
-    assert str(one.fields["id"]).startswith("echovault-a-b-")
-    assert set(one.unmapped) == {"created_at", "tags", "structured_data", "why"}
+    held, unmapped = first(IMPORTER, path)
+    assert held["tags"] == ["x", "7"]
+    assert held["text"] == "12"
+    assert str(held["id"]).startswith("echovault-a-b-")
+    assert set(unmapped) == {"created_at", "tags", "structured_data", "why"}
 
 
 def test_rows_without_a_name_or_a_word_are_named_and_the_rest_goes_in(tmp_path: Path) -> None:

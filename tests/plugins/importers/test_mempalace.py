@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from importer_fixtures import FIXTURES, build, fields, read_all, reasons
+from importer_fixtures import FIXTURES, build, fields, first, read_all, reasons
 
 from recollect.ingest.exchange import ImportedRecord
 from recollect.plugins.importers.mempalace import IMPORTER
@@ -150,10 +150,9 @@ def test_when_it_was_written_counts_and_what_is_unknown_is_named(tmp_path: Path)
         f"{META} (1, 'authored_at', '2024-05-01T10:00:00Z'), (1, 'ingest_mode', 'convos')",
         "INSERT INTO embedding_metadata (id, key, float_value) VALUES (1, 'importance', 0.5)",
     )
-    first = read_all(IMPORTER, path)[0]
-    assert first.fields is not None
-    assert first.fields["created_at"] == "2024-05-01T10:00:00Z"
-    assert first.unmapped == ("ingest_mode", "importance")
+    held, unmapped = first(IMPORTER, path)
+    assert held["created_at"] == "2024-05-01T10:00:00Z"
+    assert unmapped == ("ingest_mode", "importance")
 
 
 def test_odd_values_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -164,10 +163,9 @@ def test_odd_values_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
         "UPDATE embedding_metadata SET string_value = 'soon' WHERE id = 1 AND key = 'filed_at'",
     )
     assert reasons(IMPORTER, path) == [("embeddings, row 5", "It has neither a title nor a text.")]
-    first = read_all(IMPORTER, path)[0]
-    assert first.fields is not None
-    assert "created_at" not in first.fields
-    assert first.unmapped == ("filed_at",)
+    held, unmapped = first(IMPORTER, path)
+    assert "created_at" not in held
+    assert unmapped == ("filed_at",)
 
 
 def test_a_fact_without_an_object_is_named(tmp_path: Path) -> None:

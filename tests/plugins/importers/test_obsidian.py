@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from importer_fixtures import FIXTURES, fields, read_all, reasons, set_dates
+from importer_fixtures import FIXTURES, fields, first, read_all, reasons, set_dates
 
 from recollect.plugins.importers.obsidian import IMPORTER
 
@@ -107,11 +107,10 @@ def test_odd_properties_cost_their_field_and_not_the_note(tmp_path: Path) -> Non
         "date: 2026-03-01\nCreated_At: 2026-03-02\nproject: ~\nkind: a\ntype: b\ntext: c"
     )
     (tmp_path / "a.md").write_text(f"---\n{head}\n---\nText")
-    (one,) = read_all(IMPORTER, tmp_path)
-    held = one.fields or {}
+    held, unmapped = first(IMPORTER, tmp_path)
     assert (held["title"], held["tags"], held["kind"]) == ("a", ["x"], "a")
     assert held["created_at"] == "2026-03-02T00:00:00Z"
-    assert set(one.unmapped) == {
+    assert set(unmapped) == {
         "title", "tags", "aliases", "severity", "created", "date", "type", "text",
     }  # fmt: skip
 

@@ -24,6 +24,11 @@ def document(found: Document | LeftOut) -> Document:
     return found
 
 
+def reason(found: Document | LeftOut) -> str:
+    assert isinstance(found, LeftOut), found
+    return found.reason
+
+
 PAGE = """<!DOCTYPE html>
 <html><head><title>The &amp; title</title>
 <style>p { color: red }</style></head>
@@ -164,9 +169,7 @@ def test_a_pdf_with_a_password_is_named() -> None:
     writer.encrypt("password", algorithm="RC4-128")
     stream = io.BytesIO()
     writer.write(stream)
-    found = read_pdf(stream.getvalue())
-    assert isinstance(found, LeftOut)
-    assert found.reason == "unreadable"
+    assert reason(read_pdf(stream.getvalue())) == "unreadable"
 
 
 def test_a_pdf_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,9 +222,7 @@ def test_a_word_document_is_its_paragraphs_tables_and_headings() -> None:
 
 def test_a_word_document_that_unpacks_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binary_formats, "MOST_UNPACKED", 1000)
-    found = read_docx(made_docx())
-    assert isinstance(found, LeftOut)
-    assert found.reason == "too large"
+    assert reason(read_docx(made_docx())) == "too large"
 
 
 def test_a_word_document_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,9 +237,7 @@ def test_what_is_no_word_document_is_corrupt() -> None:
     with zipfile.ZipFile(stream, "w") as packed:
         packed.writestr("[Content_Types].xml", "<a>")
     for raw in (b"text", b"PK\x03\x04", stream.getvalue(), made_docx()[:-100], made_docx()[:2000]):
-        found = read_docx(raw)
-        assert isinstance(found, LeftOut)
-        assert found.reason == "corrupt"
+        assert reason(read_docx(raw)) == "corrupt"
 
 
 def test_entities_in_a_word_document_are_not_expanded() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vault_homes import SECRET, away, found, home, settings, team, vault_file
+from vault_homes import SECRET, away, found, home, team, vault_file
 
 from recollect import Recollect
 from recollect.auth.capabilities import CAPABILITIES, SEARCH, Caller
@@ -191,25 +191,19 @@ def test_a_locked_vault_is_named_and_the_rest_answers(
 # Names
 
 
-def open_memory(folder: Path, told: Settings) -> Recollect:
-    return Recollect(home=folder, settings=told, environment={})
-
-
-def test_a_vault_and_a_collection_of_one_name_are_refused(tmp_path: Path) -> None:
-    both = settings(team("guild", tmp_path / "a.db"))
-    told = Settings(vaults=both.vaults, collections=(CollectionSettings("guild", "b.db"),))
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("guild", "a collection is named 'guild', too"), ("agent", "'agent' is the name of a vault")],
+)
+def test_a_vault_and_a_collection_of_one_name_are_refused(
+    tmp_path: Path, name: str, says: str
+) -> None:
+    told = Settings(
+        vaults=(team("guild", tmp_path / "a.db"),), collections=(CollectionSettings(name, "b.db"),)
+    )
     with (
-        open_memory(tmp_path, told) as memory,
-        pytest.raises(UserError, match="a collection is named 'guild', too"),
-    ):
-        memory.search("harbor")
-
-
-def test_a_collection_cannot_have_the_name_of_a_vault(tmp_path: Path) -> None:
-    told = Settings(collections=(CollectionSettings("agent", "b.db"),))
-    with (
-        open_memory(tmp_path, told) as memory,
-        pytest.raises(UserError, match="'agent' is the name of a vault"),
+        Recollect(home=tmp_path, settings=told, environment={}) as memory,
+        pytest.raises(UserError, match=says),
     ):
         memory.search("harbor")
 

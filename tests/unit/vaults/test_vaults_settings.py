@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -165,33 +166,29 @@ def twice(one: str, other: str) -> str:
     return f"[[vaults]]\n{one}\n[[vaults]]\n{other}\n"
 
 
-def test_two_of_one_name_are_told(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"number 2: another vault is named 't'"):
-        read_vaults(tmp_path, twice(GOOD, GOOD.replace("/srv/t.db", "/srv/u.db")))
-
-
-def test_two_at_one_address_are_told(tmp_path: Path) -> None:
-    again = FAR.replace('"t"', '"u"').replace("example", "example/")
-    with pytest.raises(
-        UserError, match=r"number 2: the vaults 't' and 'u' are at the same address"
-    ):
-        read_vaults(tmp_path, twice(FAR, again))
-
-
-@pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_one_file_under_two_names_is_told(tmp_path: Path, link: object) -> None:
-    vault_file(tmp_path / "a.db", [])
-    assert callable(link)
-    link(tmp_path / "a.db", tmp_path / "b.db")
-    one, other = (f'name = "{name}"\ntier = "team"\npath = "{name}.db"' for name in "ab")
-    with pytest.raises(UserError, match=r"'a' and 'b' are the same file"):
+@pytest.mark.parametrize(
+    ("one", "other", "says"),
+    [
+        (GOOD, GOOD.replace("/srv/t.db", "/srv/u.db"), "another vault is named 't'"),
+        (
+            FAR,
+            FAR.replace('"t"', '"u"').replace("example", "example/"),
+            "the vaults 't' and 'u' are at the same address",
+        ),
+    ],
+    ids=["one name", "one address"],
+)
+def test_two_vaults_that_are_one_are_told(tmp_path: Path, one: str, other: str, says: str) -> None:
+    with pytest.raises(UserError, match=f"number 2: {says}"):
         read_vaults(tmp_path, twice(one, other))
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_the_own_vault_under_another_name_is_told(tmp_path: Path, link: object) -> None:
-    vault_file(tmp_path / "vault.db", [])
-    assert callable(link)
-    link(tmp_path / "vault.db", tmp_path / "b.db")
-    with pytest.raises(UserError, match=r"'agent' and 'b' are the same file"):
-        read_vaults(tmp_path, '[[vaults]]\nname = "b"\ntier = "team"\npath = "b.db"\n')
+@pytest.mark.parametrize(("name", "file"), [("a", "a.db"), ("agent", "vault.db")])
+def test_one_file_under_two_names_is_told(
+    tmp_path: Path, name: str, file: str, link: Callable[[Path, Path], None]
+) -> None:
+    link(vault_file(tmp_path / file, []), tmp_path / "b.db")
+    told = [f'[[vaults]]\nname = "{one}"\ntier = "team"\npath = "{one}.db"\n' for one in "ab"]
+    with pytest.raises(UserError, match=f"'{name}' and 'b' are the same file"):
+        read_vaults(tmp_path, "".join(told if name == "a" else told[1:]))
