@@ -32,7 +32,7 @@ from recollect.engine.backups import check_backup
 from recollect.errors import RecollectError
 from recollect.store.base import Stored
 
-WORKER = Path(__file__).with_name("crash_worker.py")
+WORKER = Path(__file__).with_name("crash_work.py")
 KILLED = -9
 LONGEST_S = 60  # far beyond what any process needs
 THROUGH_SERVER = {name: OPERATIONS[name] for name in ("save", "edit", "forget", "undo", "import")}

@@ -1,12 +1,26 @@
 """The work of the processes that the crash harness kills, and the state of the vault known from
-outside."""
+outside.
+
+`crash_work.py NAME SEED` uses the library until it is killed. It prints each change as a line of
+JSON before it begins, and `done` when it is acknowledged.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
 import random
+import sys
 from collections.abc import Mapping
 from itertools import count
 from typing import NamedTuple
+
+import numpy as np
+
+from recollect.engine import Recollect, importing
+from recollect.ingest.exchange import raw_lines
+from recollect.store import history
+from recollect.times import EPOCH
 
 State = tuple[str, bool] | None  # a memory's text, and whether it is live; None: it is purged
 States = dict[str, State]
@@ -15,6 +29,9 @@ States = dict[str, State]
 OPERATIONS = {"save": 10, "edit": 6, "forget": 2, "undo": 2, "purge": 1, "import": 2, "backup": 1}
 IMPORTED = 20  # lines of an import: one transaction, but for the programs that use the library
 BATCH = 5  # lines of one transaction there
+MODEL = "toy:model"
+WRITING = history.Change("save", history.Author("test"), lambda: EPOCH)
+VECTOR = np.array([1, 0, 0, 0], np.float32)
 WORDS = "anchor chain harbour tide rope sail keel mast lantern storm".split()
 
 
@@ -114,3 +131,43 @@ def drafts(change: Change) -> list[dict[str, str]]:
         {"id": id, "title": f"About {id}", "text": state[0] if state else ""}
         for id, state in change.after.items()
     ]
+
+
+def work(name: str, seed: str) -> None:
+    importing.IMPORT_BATCH = importing.SEGMENT_BATCH = (
+        BATCH  # so that a kill is likely to come between two
+    )
+    logging.getLogger("recollect.store").setLevel(logging.ERROR)  # a purge warns of backups
+    author = Author(name, int(seed))
+    with Recollect() as memory:
+        while True:
+            change = author.next()
+            print(json.dumps(change), flush=True)
+            carry_out(memory, change)
+            author.states |= change.after
+            print("done", flush=True)
+
+
+def carry_out(memory: Recollect, change: Change) -> None:
+    match change.operation:
+        case "backup":
+            memory.backup(keep=2)
+        case "import":
+            lines = [json.dumps(draft).encode() for draft in drafts(change)]
+            assert not memory.import_lines(raw_lines(lines)).bad
+        case "save":
+            [draft] = drafts(change)
+            memory.save(**draft)
+            with memory.store.writing(WRITING) as write:
+                key = write.find([draft["id"]])[draft["id"]].key
+            memory.store.vectors.put(MODEL, 4, [(key, VECTOR)])
+        case "edit":
+            [draft] = drafts(change)
+            memory.edit(draft["id"], text=draft["text"])
+        case operation:
+            undo, purge = operation == "undo", operation == "purge"
+            memory.forget([*change.after], undo=undo, purge=purge)
+
+
+if __name__ == "__main__":
+    work(*sys.argv[1:])
