@@ -185,7 +185,3 @@ def test_a_wrong_layout_is_an_error_that_says_the_right_one(tmp_path: Path) -> N
         (folder / name).unlink()
         with pytest.raises(UserError, match=rf"has no {name}.* a data set is a folder with"):
             load(folder)
-    with pytest.raises(UserError, match="is a file; a data set is a folder"):
-        load(written(tmp_path / "set") / "qrels.tsv")
-    with pytest.raises(UserError, match="There is no folder"):
-        load(tmp_path / "nowhere")

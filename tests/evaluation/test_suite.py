@@ -13,7 +13,6 @@ import pytest
 from msgspec.structs import replace
 
 from examples import one_in
-from recollect.errors import UserError
 from recollect.ingest.draft import complete_draft
 from recollect.recipes.registry import BUILT_IN
 from recollect.settings import Embedding, Rerank, SearchSettings, Secrets, Settings
@@ -161,11 +160,6 @@ def test_the_points_of_the_page_add_up() -> None:
     rows = [re.findall(rf"^{kind} +(\d.*)$", page, re.MULTILINE)[0].split() for kind in KINDS]
     sums = re.findall(r"^of 30 +(.*)$", page, re.MULTILINE)[0].split()
     assert [sum(map(int, column)) for column in zip(*rows, strict=True)] == [*map(int, sums)]
-
-
-def test_a_kind_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(UserError, match=r"no kind of query 'nope'; there are: file by name, "):
-        suite().query("nope")
 
 
 # The rules

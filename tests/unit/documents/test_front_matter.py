@@ -23,40 +23,31 @@ def problem_of(text: str) -> str:
     return given.problem
 
 
-def test_fields_and_body_come_apart_and_the_body_knows_its_line() -> None:
-    given = split("---\ntitle: Plan\ntags: [a, b]\n---\n# Plan\n")
-    assert given == FrontMatter({"title": "Plan", "tags": ["a", "b"]}, 5, "# Plan\n")
+@pytest.mark.parametrize(
+    ("text", "fields", "line", "body"),
+    [
+        ("---\ntitle: Plan\ntags: [a, b]\n---\n# Plan\n", {"title": "Plan", "tags": ["a", "b"]}, 5,
+         "# Plan\n"),
+        ("---\na: 1\n...\nbody", {"a": "1"}, 4, "body"),
+        ("---\n---\nbody", {}, 3, "body"),
+        ("---\n# a comment\n---\nbody", {}, 4, "body"),
+        ("\ufeff---\r\na: 1\r\n---\r\nbody\r\n", {"a": "1"}, 4, "body\r\n"),
+        ("---\na: 1\na: 2\n---\nbody", {"a": "2"}, 5, "body"),
+        *((text, {}, 1, text) for text in (
+            "", "text", "\n---\na: 1\n---\n", " ---\na: 1\n---\n", "----\na: 1\n----\n",
+            "---\nA text below a rule.\n",
+        )),
+    ],
+)  # fmt: skip
+def test_fields_and_body_come_apart_and_the_body_knows_its_line(
+    text: str, fields: dict[str, object], line: int, body: str
+) -> None:
+    assert split(text) == FrontMatter(fields, line, body)
 
 
 @pytest.mark.parametrize("written", ["no", "1.10", "2026-03-01", "null", "0x1F", "~", "1_000"])
 def test_every_value_stays_the_text_that_was_written(written: str) -> None:
     assert split(block(f"value: {written}")).fields == {"value": written}
-
-
-def test_three_dots_end_the_block_too() -> None:
-    assert split("---\na: 1\n...\nbody") == FrontMatter({"a": "1"}, 4, "body")
-
-
-def test_a_text_without_a_block_is_all_body() -> None:
-    for text in ("", "text", "\n---\na: 1\n---\n", " ---\na: 1\n---\n", "----\na: 1\n----\n"):
-        assert split(text) == FrontMatter({}, 1, text)
-
-
-def test_a_rule_that_nothing_ends_is_no_front_matter_and_no_problem() -> None:
-    assert split("---\nA text below a rule.\n") == FrontMatter({}, 1, "---\nA text below a rule.\n")
-
-
-def test_an_empty_block_has_no_fields() -> None:
-    assert split("---\n---\nbody") == FrontMatter({}, 3, "body")
-    assert split("---\n# a comment\n---\nbody").fields == {}
-
-
-def test_windows_line_ends_and_a_byte_order_mark_do_not_matter() -> None:
-    assert split("\ufeff---\r\na: 1\r\n---\r\nbody\r\n") == FrontMatter({"a": "1"}, 4, "body\r\n")
-
-
-def test_of_two_fields_of_one_name_the_last_counts() -> None:
-    assert split(block("a: 1\na: 2")).fields == {"a": "2"}
 
 
 @pytest.mark.parametrize(

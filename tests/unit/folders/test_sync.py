@@ -410,8 +410,11 @@ def test_without_redaction_everything_is_kept(memory: Recollect, tmp_path: Path)
 # Folders
 
 
-def test_folders_are_listed_and_removed(memory: Recollect, notes: Path) -> None:
+def test_folders_are_listed_kept_when_added_again_and_removed(
+    memory: Recollect, notes: Path
+) -> None:
     memory.add_folder(notes, project="harbor", follow=True)
+    memory.add_folder(notes)
     [folder] = memory.folders()
     assert (folder.path, folder.project, folder.followed, folder.files) == (
         str(notes), "harbor", True, 3,
@@ -420,13 +423,6 @@ def test_folders_are_listed_and_removed(memory: Recollect, notes: Path) -> None:
     assert memory.folders() == []
     assert [*memory.export()] == []
     assert (notes / "tides.md").exists()
-
-
-def test_adding_it_again_changes_only_what_is_said(memory: Recollect, notes: Path) -> None:
-    memory.add_folder(notes, project="harbor", follow=True)
-    memory.add_folder(notes)
-    [folder] = memory.folders()
-    assert (folder.project, folder.followed) == ("harbor", True)
 
 
 @pytest.mark.parametrize("which", ["inner", "outer"])

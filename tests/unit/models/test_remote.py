@@ -317,13 +317,11 @@ def test_a_client_closed_by_another_thread_just_before_use_is_transient(bench: B
     assert "closed" in bench.failure(remote, transient=True)
 
 
-def test_the_key_is_shown_by_no_repr() -> None:
-    assert KEY not in repr(Key("TOY", KEY))
-    assert "TOY" in repr(Key("TOY", KEY))
-
-
-def test_a_key_is_stripped_of_the_newline_that_files_end_with() -> None:
-    assert Key.read({"TOY": f" {KEY}\n"}, "TOY").secret == KEY
+def test_a_key_is_stripped_and_shown_by_no_repr() -> None:
+    key = Key.read({"TOY": f" {KEY}\n"}, "TOY")
+    assert key.secret == KEY
+    assert KEY not in repr(key)
+    assert "TOY" in repr(key)
     assert Key.read({"TOY": KEY}, "").secret == ""
 
 
