@@ -156,3 +156,24 @@ def test_an_older_document_of_gemini_is_read_with_its_lines(tmp_path: Path) -> N
 def test_a_client_without_readable_transcripts_is_refused_with_the_others() -> None:
     with pytest.raises(UserError, match="claude-code, codex, copilot-cli, gemini-cli"):
         turns(Path("x"), "cursor")
+
+
+def test_reading_goes_on_where_it_stopped(client: str, file: Path) -> None:
+    transcript = turns(file, client)
+    list(transcript)
+    with file.open("a") as stream:
+        stream.write(line(turn(client, "user", "And the timeout?")))
+    more = turns(file, client, transcript.end)
+    [last] = more
+    assert (last.text, last.line, last.session) == (
+        "And the timeout?",
+        transcript.end.line,
+        SESSION,
+    )
+    assert last.folder == FOLDER
+    assert more.skipped.total() == 0
+
+
+def test_an_empty_file_has_no_turns(client: str, tmp_path: Path) -> None:
+    file = write(tmp_path / FILES[client], [])
+    assert list(turns(file, client)) == []
