@@ -115,7 +115,8 @@ def shared_options() -> dict[tuple[str, str], Option]:
     for key, options in met.items():
         group = next((each.group for each in options if each.group), "")
         if len(options) >= MANY or group:
-            same = len({each.default for each in options}) == 1
+            optional = {""} if group else set()  # `edit` has the fields without their defaults
+            same = len({each.default for each in options} - optional) == 1
             shared[key] = options[0]._replace(
                 group=group, default=options[0].default if same else ""
             )

@@ -222,10 +222,13 @@ def refuse_link(file: Path) -> None:
         raise UserError(f"{file} is a link, and links are not followed. Name the file itself.")
 
 
-def unknown_memory(id: str, as_of: datetime | None = None) -> NotFound:
+def unknown_memory(id: str, as_of: datetime | None = None, *, in_trash: bool = False) -> NotFound:
+    if in_trash:
+        message = f"{id!r} is in the trash. `recollect forget --undo {id}` brings it back."
+        return NotFound(message, id)
     if as_of is not None:
         return NotFound(f"There was no memory {id!r} as of {minute(as_of)}.", id)
-    return NotFound(f"There is no memory {id!r}; `recollect list` shows what there is.", id)
+    return NotFound(f"There is no memory {id!r}.", id)
 
 
 LONGEST_PATTERN = 2_000  # characters; longer ones are lists of words, which need no pattern

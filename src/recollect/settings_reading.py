@@ -97,12 +97,13 @@ def sources(home: Path, environment: Mapping[str, str] = os.environ) -> dict[str
 
 
 def check_key(key: str) -> None:
-    """Raise UserError with the known keys if there is no such key."""
+    """Raise UserError with the nearest key if there is no such key."""
     known = setting_keys()
     if key not in known:
-        section = key.partition(".")[0]
-        like = [each for each in known if each.startswith(f"{section}.")] or known
-        raise UserError(f"{key!r} is not a setting; allowed are: {', '.join(like)}.")
+        from difflib import get_close_matches  # noqa: PLC0415  start-up time: only for errors
+
+        near = "".join(f" Did you mean {name}?" for name in get_close_matches(key, known, 1))
+        raise UserError(f"There is no setting {key!r}.{near} `recollect config` lists them.")
 
 
 def parse_value(key: str, text: str) -> object:

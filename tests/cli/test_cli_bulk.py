@@ -76,6 +76,8 @@ def test_a_terminal_is_asked(home: Home) -> None:
     no = home.call("forget", "--project", "site", stdin=b"\n")
     assert "2 memories will be forgotten. Go on? [y/N]" in no.err
     assert (no.code, home.list_ids()) == (1, ["a", "b", "c"])
+    one = home.call("forget", "--purge", "a", stdin=b"\n")
+    assert "1 memory will be deleted permanently. Go on? [y/N]" in one.err
     assert home.call("forget", "--project", "site", stdin=b"y\n").code == 0
     assert home.list_ids() == ["c"]
 

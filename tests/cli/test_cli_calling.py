@@ -82,6 +82,34 @@ def test_wrong_usage_is_exit_code_2(home: Home, line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("search x --limit abc", "--limit must be a whole number, not 'abc'."),
+        ("vault add a b --priority high", "--priority must be a number, not 'high'."),
+        ("vault open", "ACTION cannot be 'open'; allowed are: status, lock, rekey, unlock."),
+        ("search x --limit", "recollect search: --limit/-n: expected one argument"),
+        ("search x --limit 0", "--limit must be at least 1, not 0."),
+        ("search x --deadline-ms 0", "--deadline-ms must be a whole number of milliseconds"),
+        ("search x --as-of someday", "--as-of 'someday' is not a time"),
+        ("search x --vault nope", "there is only your own, 'agent'."),
+        ("merge", "usage: recollect merge [options] ID ..."),
+        ("merge a", "Name two or more memories to merge."),
+        (
+            "vault publish a --to guild --undo",
+            "`recollect vault collections add guild FILE` creates it.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_by_its_option(home: Home, line: str, told: str) -> None:
+    assert told in home.call(*line.split()).err
+
+
+def test_edit_states_no_defaults_of_new_memories(home: Home) -> None:
+    assert "(default: capture)" in home.call("save", "--help").out
+    assert "(default: capture)" not in home.call("edit", "--help").out
+
+
+@pytest.mark.parametrize(
     ("typed", "meant"),
     [
         ("serach", "search"), ("sarch", "search"), ("lits", "list"), ("Shwo", "show"),

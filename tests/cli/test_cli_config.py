@@ -51,8 +51,11 @@ def test_a_value_is_set_and_nothing_else_is_touched(home: Home) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("set", "search.nosuch", "1"), ("'search.nosuch' is not a setting", "search.recipe")),
-        (("get", "nosuch"), ("'nosuch' is not a setting", "embedding.provider")),
+        (
+            ("set", "search.nosuch", "1"),
+            ("There is no setting 'search.nosuch'. Did you mean search.recipe?",),
+        ),
+        (("get", "nosuch"), ("There is no setting 'nosuch'. `recollect config` lists them.",)),
         (("set", "rerank.provider", "magic"), ("rerank.provider", "builtin, onnx, http, none")),
         (("set", "rerank.budget_ms", "soon"), ("a whole number from 0 to 3600000",)),
         (("set", "search.recipe", "nosuch"), ("There is no recipe 'nosuch'", "blend, vault")),

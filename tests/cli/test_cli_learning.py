@@ -121,7 +121,7 @@ def test_a_context_keeps_to_its_budget(briefed: Home) -> None:
     assert re.findall(r"^> Note.*\n.* · (.)$", text, re.MULTILINE) == ["a", "b", "c"]
     assert "3 more not shown" in text
     check_error(briefed.call("context", "--max-tokens", "1"), "too small", "37 are needed")
-    check_error(briefed.call("context", "--max-tokens", "0"), "max_tokens")
+    check_error(briefed.call("context", "--max-tokens", "0"), "--max-tokens")
     check_error(briefed.call("context", "--limit", "0"), "at least 1")
 
 

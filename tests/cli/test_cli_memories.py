@@ -155,7 +155,7 @@ def test_save_says_the_same_again_without_a_twin(home: Home) -> None:
         ),
         (("--title", "x", "--tier", "gold"), ("tier", "'gold'", "core", "file", "capture")),
         (("--title", "x", "--kind", " "), ("kind",)),
-        (("--title", "x", "--valid-until", "soon"), ("valid_until", "'soon'", "2026-03-01")),
+        (("--title", "x", "--valid-until", "soon"), ("--valid-until", "'soon'", "2026-03-01")),
         (("--title", "x", "--tag", ""), ("tag",)),
         (("--title", "x", "--id", "two words"), ("id",)),
         (("--title", "x", "--id", ""), ("id",)),
@@ -188,7 +188,7 @@ def test_show_gives_whole_memories_in_the_order_asked_for(home: Home) -> None:
 
 def test_show_of_an_unknown_id_is_an_error_that_names_it(home: Home) -> None:
     home.save("--id", "a", "--title", "A")
-    check_error(home.run("show", "a", "nothing"), "'nothing'", "recollect list")
+    check_error(home.run("show", "a", "nothing"), "There is no memory 'nothing'.")
 
 
 def test_a_field_cannot_be_set_and_emptied_at_once(home: Home) -> None:
@@ -232,7 +232,7 @@ def test_edit_clears_fields(home: Home) -> None:
         (("nothing", "--title", "x"), ("'nothing'",)),
         (("m", "--clear", "title"), ("title or a text",)),
         (("m", "--clear", "id"), ("id",)),
-        (("m", "--clear", "created_at"), ("created_at",)),
+        (("m", "--clear", "created_at"), ("--created-at",)),
         (("m", "--clear", "colour"), ("'colour'", "title")),
         (("m", "--clear", "add_tags"), ("'add_tags'", "title")),
         (("m", "--severity", "high"), ("severity", "critical")),
@@ -270,9 +270,11 @@ def test_forget_takes_out_of_every_answer_and_undo_brings_back(home: Home) -> No
     assert home.search_ids("particle") == ["b"]
     assert home.list_ids() == ["b"]
     assert home.json("context", "alpha")["matched"] == 0
-    check_error(home.call("show", "a"), "'a'")
-    check_error(home.call("forget", "a"), "'a'")
-    check_error(home.call("edit", "a", "--title", "x"), "'a'")
+    for command in (("show", "a"), ("forget", "a"), ("edit", "a", "--title", "x")):
+        check_error(
+            home.call(*command),
+            "'a' is in the trash. `recollect forget --undo a` brings it back.",
+        )
     assert home.json("forget", "--undo", "a") == {"restored": ["a"]}
     assert show(home, "a") == before
     assert sorted(home.search_ids("particle")) == ["a", "b"]

@@ -145,7 +145,7 @@ def test_another_model_is_used_when_its_vectors_are_made(home: Home) -> None:
     [note] = home.json("models")["notes"]
     assert "recollect models use multilingual" in note
     assert home.call("models", "use", "multilingual").out.splitlines() == [
-        "Until all are computed, the vault holds vectors of both models: about 0.0 MB more.",
+        "Until all are computed, the vault holds vectors of both models.",
         "multilingual is the embedding model now; 2 vectors computed.",
     ]
     assert home.json("config", "get", "embedding.model") == {"embedding.model": "multilingual"}

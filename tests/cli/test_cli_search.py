@@ -99,6 +99,10 @@ def test_people_get_text_with_reasons(demo: Home) -> None:
     assert "No memory matches." in demo.call("search", "zzyzx").out
 
 
+def test_an_empty_vault_says_how_to_save(home: Home) -> None:
+    assert "This vault is empty. To save: recollect save TEXT" in home.call("search", "x").out
+
+
 def test_shares_are_of_what_counts_for_a_result_and_the_rest_counts_against_it(
     home: Home, tmp_path: Path
 ) -> None:

@@ -100,4 +100,4 @@ def test_every_command_reads_the_same_words(home: Home) -> None:
     ):
         refused = home.call(*args)
         assert refused.code == 1, args
-        assert refused.err.endswith("write it like 2026-03-01, 7d or friday.\n"), args
+        assert refused.err.lower().endswith(" like 2026-03-01, 7d or friday.\n"), args

@@ -19,13 +19,13 @@ def test_undo_names_what_it_takes_back_and_redo_does_it_again(tides: Home) -> No
     assert tides.call("undo").out.splitlines() == [
         "Undone: save of 2026-03-01 12:00 UTC, 1 memory.",
         "  to the trash    Tides turn at noon (tides)",
-        "To go back: recollect redo",
+        "To redo: recollect redo",
     ]
     assert tides.list_ids() == []
     assert tides.call("redo").out.splitlines() == [
         "Redone: save of 2026-03-01 12:00 UTC, 1 memory.",
         "  from the trash  Tides turn at noon (tides)",
-        "To go back: recollect undo",
+        "To undo: recollect undo",
     ]
     assert tides.list_ids() == ["tides"]
     check_error(tides.call("redo"), "There is nothing to redo")
@@ -88,7 +88,9 @@ def test_restore_takes_ids_filters_and_a_query(trashed: Home) -> None:
     assert trashed.json("restore", "--project", "site", "--yes") == {"restored": ["a"]}
     assert trashed.json("restore", "--query", "tides", "--yes") == {"restored": ["b"]}
     assert trashed.call("trash").out == "The trash is empty.\n"
-    check_error(trashed.call("restore", "a"), "not among the forgotten")
+    check_error(
+        trashed.call("restore", "a"), "'a' is not in the trash. `recollect trash` lists what is."
+    )
     assert trashed.call("restore").code == 2
 
 

@@ -119,6 +119,7 @@ def test_a_damaged_vault_is_told_salvaged_and_repaired(anchors: Home, tmp_path: 
     assert salvaged.code == 0
     [lost, written] = salvaged.err.splitlines()
     assert "memories could not be read and are lost (m" in lost
+    assert "To get them back: `recollect restore --from BACKUP`" in lost
     assert written.endswith(f"1 forgotten memory, 1 feedback entry written to {rescued}.")
     repaired = anchors.call("doctor", "--fix")
     assert (repaired.code, repaired.err) == (0, "")

@@ -78,7 +78,7 @@ def test_at_first_there_is_the_own_vault(home: Home) -> None:
     }
     listed = home.call("vault", "list")
     assert (listed.code, listed.err) == (0, "")
-    assert listed.out.split() == ["agent", "agent", "1", str(home.vault)]
+    assert listed.out.split() == ["agent", "your", "own", "1", str(home.vault)]
 
 
 def test_a_vault_is_added_listed_searched_and_removed(home: Home, other: Home) -> None:
@@ -263,8 +263,8 @@ def test_a_name_or_a_file_is_there_once(home: Home, other: Home, tmp_path: Path)
 
 
 def test_what_is_not_there_cannot_be_removed(home: Home) -> None:
-    check_error(home.call("vault", "remove", "platform"), "no [[vaults]] named 'platform'")
-    check_error(home.call("vault", "remove", "agent"), "no [[vaults]] named 'agent'")
+    check_error(home.call("vault", "remove", "platform"), "no other vault 'platform'")
+    check_error(home.call("vault", "remove", "agent"), "no other vault 'agent'")
     assert not home.config.exists()
 
 
@@ -395,10 +395,7 @@ def test_a_vault_that_is_not_known_is_refused_with_those_that_are(home: Home, ot
 def test_a_vault_that_is_away_is_told_below_the_results(spanning: Home, tmp_path: Path) -> None:
     done = spanning.call("search", "harbor token")
     assert done.code == 0
-    assert (
-        "Without gone: The vault gone is not there; `recollect vault list` says where it"
-        in done.out
-    )
+    assert "Without gone: The vault gone cannot be opened: there is no such file." in done.out
     assert vaults_of(spanning.search("harbor token")) == BOTH
     check_error(spanning.call("search", "harbor", "--vault", "gone"), "No vault could answer: gone")
 

@@ -115,4 +115,4 @@ def test_a_list_around_a_time_takes_no_page_and_no_order(session: McpSession) ->
         [name] = other
         refused = session.call_error("memory_list", around="third", **other)
         assert refused == f"Give either around or {name}."
-    assert "nor is it a time" in session.call_error("memory_list", around="whenever")
+    assert "is neither a memory nor a time" in session.call_error("memory_list", around="whenever")

@@ -376,7 +376,7 @@ REFUSALS = [
         "clear cannot be 'id'; allowed are",
     ),
     ("memory_forget", {"ids": ["nobody"]}, "There is no memory 'nobody'"),
-    ("memory_forget", {"ids": ["nobody"], "undo": True}, "not among the forgotten"),
+    ("memory_forget", {"ids": ["nobody"], "undo": True}, "is not in the trash"),
     ("memory_feedback", {"query": "q", "id": "nobody", "accepted": True}, "no memory 'nobody'"),
     (
         "memory_feedback",

@@ -141,4 +141,6 @@ def test_a_timeline_tells_what_was_saved_before_and_after(session: McpSession) -
     at_a_time = session.answer("memory_timeline", around="2026-02-03T12:00:00Z", limit=1)
     sides = at_a_time["before"] + at_a_time["after"]
     assert [entry["id"] for entry in sides] == ["third", "fourth"]
-    assert "nor is it a time" in session.call_error("memory_timeline", around="whenever")
+    assert "is neither a memory nor a time" in session.call_error(
+        "memory_timeline", around="whenever"
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -128,7 +129,8 @@ class CommandLine:
         elif code != 0:
             assert (code, written[0]) == (1, "")
             # The message begins with the option: `--as-of`.
-            raise Refused(json.loads(written[1])["message"].removeprefix("--"))
+            message = json.loads(written[1])["message"]
+            raise Refused(re.sub(r"^--[\w-]+", lambda at: at[0][2:].replace("-", "_"), message))
         return json.loads(written[0])
 
     def _options(self, told: Mapping[str, Any]) -> list[str]:

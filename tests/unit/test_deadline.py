@@ -192,7 +192,7 @@ def test_what_the_reranker_did_not_reach_by_the_deadline_of_a_search_is_told(
     go_on.set()
     [part] = response.degraded
     assert (part.channel, part.reason) == ("rerank", "reranked 1 of 3 within the deadline of 50 ms")
-    assert degraded(part, response).endswith(" ms (deadline 50 ms)")
+    assert "read 1 of 3 results in time" in degraded(part, response)
     assert waits[0] is not None
     assert waits[0] <= 0.05
 

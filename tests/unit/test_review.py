@@ -103,8 +103,8 @@ def test_what_expired_and_what_expires_soon_is_shown(memory: Recollect) -> None:
     for id, until in (("old", "2026-05-01"), ("soon", "2026-06-05"), ("far", "2026-09-01")):
         memory.save(id=id, title=f"Until {id}", valid_until=until, source="log")
     gone, soon = items(memory)
-    assert (gone.kind, gone.why) == ("expired", "It expired on 2026-05-01.")
-    assert (soon.kind, soon.why) == ("expiring", "It expires on 2026-06-05.")
+    assert (gone.kind, gone.why) == ("expired", "It was valid until 2026-05-01.")
+    assert (soon.kind, soon.why) == ("expiring", "It is valid until 2026-06-05.")
     memory.decide(gone.id, "forget")
     memory.decide(soon.id, "edit", changes={"valid_until": "2027-01-01"})
     assert items(memory) == []

@@ -224,7 +224,7 @@ def test_a_merge_is_one_write_and_all_or_nothing(twins: Recollect) -> None:
 
 def test_a_memory_is_not_merged_with_itself(twins: Recollect) -> None:
     for ids, into in ((["a"], None), (["a", "a"], None), (["a"], "a"), ([], "a")):
-        with pytest.raises(UserError, match="merged with itself"):
+        with pytest.raises(UserError, match="Name two or more memories to merge"):
             twins.merge(ids, into=into)
 
 

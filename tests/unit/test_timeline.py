@@ -88,7 +88,7 @@ def test_what_was_forgotten_is_left_out_and_what_was_merged_is_answered_with_its
 
 
 def test_what_is_neither_an_id_nor_a_time_is_refused(memory: Recollect) -> None:
-    with pytest.raises(NotFound, match="no memory 'nobody', nor is it a time"):
+    with pytest.raises(NotFound, match="'nobody' is neither a memory nor a time"):
         memory.timeline("nobody")
     with pytest.raises(UserError, match="limit must be at least 1"):
         memory.timeline("m4", limit=0)

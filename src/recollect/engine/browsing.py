@@ -195,7 +195,7 @@ def _resolve_moment(session: Session, around: str | datetime) -> tuple[datetime,
             return read_time(around, session.clock(), "around"), None
         except UserError:
             raise NotFound(
-                f"There is no memory {around!r}, nor is it a time; write it like {TIME_FORMS}.",
+                f"{around!r} is neither a memory nor a time. Write a time like {TIME_FORMS}.",
                 around,
             ) from None
     return memory.created_at, memory
@@ -277,17 +277,23 @@ def pulse(session: Session) -> tuple[int, int]:
     return -1 if resting else session.store.changes(), session.audit.read_position()
 
 
+GET_BACK = (
+    "To get them back: `recollect restore --from BACKUP` (replaces the vault), or "
+    "`recollect import EXPORT`."
+)
+
+
 def salvage_notes(report: SalvageReport) -> list[str]:
     """Return sentences about what was lost to damage."""
     losses = (
-        (report.lost, "could not be read and {are} lost"),
+        (report.lost, "could not be read and {are} lost", f" {GET_BACK}"),
         (report.altered, "{are} not what was saved, so {are} forgotten; to look at one: "
-         "recollect forget --undo ID"),
-        (report.untagged, "lost tags"),
+         "recollect forget --undo ID", ""),
+        (report.untagged, "lost tags", ""),
     )  # fmt: skip
     return [
         f"{counted(len(ids), 'memory')} {outcome.format(are='is' if len(ids) == 1 else 'are')} "
-        f"({', '.join(ids)})."
-        for ids, outcome in losses
+        f"({', '.join(ids)}).{then}"
+        for ids, outcome, then in losses
         if ids
     ] + report.others

@@ -56,13 +56,13 @@ def merge(
     forgotten; `show` answers their ids with it. Returns the merged memory."""
     names = list(dict.fromkeys([*([into] if into is not None else ()), *as_tuple(ids, "ids")]))
     if len(names) < 2:
-        raise UserError("A memory cannot be merged with itself; name two or more.")
+        raise UserError("Name two or more memories to merge.")
     kept, *others = names
     session.models.embeds()  # as for `save_all`
     now = session.clock()
     with write_memories(session, "merge", names, target=kept) as write:
         found = write.find(check_ids(names))
-        first, *rest = [require_live(found, id) for id in names]
+        first, *rest = [require_live(session, found, id) for id in names]
         fields = merge_fields(first.memory, [each.memory for each in rest], names)
         after = complete_draft(make_draft(fields, change=True, now=now), kept, first.memory, now)
         if after != first.memory:

@@ -86,12 +86,19 @@ def _find_memories(
         if id not in found:
             elsewhere = session.find_elsewhere(id) if federate else None
             if elsewhere is None:
-                raise unknown_memory(id, session.as_of)
+                raise unknown_memory(id, session.as_of, in_trash=_is_in_trash(session, id))
             found[id] = elsewhere
     if opened:
         own_ids = [found[id].memory.id for id in ids if found[id].vault == HOME]
         session.count_use("opened", own_ids, "open")
     return [found[id] for id in ids]
+
+
+def _is_in_trash(session: Session, id: str) -> bool:
+    """Return whether the memory is in the trash and the caller may restore it."""
+    if session.as_of is not None or not (session.caller.sees(HOME) and session.caller.may(DELETE)):
+        return False
+    return id in session.store.memories.find([id])
 
 
 @operation(SEARCH, retry=True, route="GET /chain/{id}")

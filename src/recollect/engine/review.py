@@ -164,7 +164,7 @@ def find_duplicates(session: Session) -> Iterator[Found]:
 def find_expired(session: Session) -> Iterator[Found]:
     for memory in list_ending(session, EVERYTHING, MOST, since=None, until=session.clock()):
         if memory.valid_until and not memory.superseded_by:
-            why = f"It expired on {day(memory.valid_until)}."
+            why = f"It was valid until {day(memory.valid_until)}."
             yield Found("expired", (memory.id,), why)
 
 
@@ -173,7 +173,7 @@ def find_expiring(session: Session) -> Iterator[Found]:
     soon = shift(now, SOON)
     for memory in list_ending(session, EVERYTHING, MOST, since=now, until=soon):
         if memory.valid_until:
-            why = f"It expires on {day(memory.valid_until)}."
+            why = f"It is valid until {day(memory.valid_until)}."
             yield Found("expiring", (memory.id,), why)
 
 

@@ -153,7 +153,9 @@ def search_vaults(session: Session, recipe: Recipe, search: Search) -> Response:
     if federation is None:
         session.enter(HOME)
         if set(search.vaults) - {HOME}:
-            raise NotFound(f"There is no vault {search.vaults[0]!r}; there is: {HOME}.")
+            raise NotFound(
+                f"There is no vault {search.vaults[0]!r}; there is only your own, {HOME!r}."
+            )
         return search_vault(session, recipe, search)
     chosen = federation.choose(search.vaults, session.caller.sees)
     names = [vault.name for vault in chosen]

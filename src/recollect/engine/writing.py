@@ -74,7 +74,7 @@ def _save(session: Session, write: Writing, draft: Draft) -> Saved:
     if saved.memory.superseded_by and saved.outcome != "unchanged":
         with_successor(write, saved.memory, saved.memory.superseded_by, session.clock())
     stored = write.find(check_ids(draft.supersedes))
-    for old in [require_live(stored, id) for id in draft.supersedes]:
+    for old in [require_live(session, stored, id) for id in draft.supersedes]:
         write.replace(old, with_successor(write, old.memory, saved.memory.id, session.clock()))
     return saved._replace(superseded=draft.supersedes)
 
@@ -207,7 +207,7 @@ def _edit(
     every, now, redaction = list[Saved](), session.clock(), session.redaction
     with write_memories(session, action, [*ids, *filter(None, [target])], target=target) as write:
         found = write.find(check_ids(ids))
-        for before in [require_live(found, id) for id in dict.fromkeys(ids)]:
+        for before in [require_live(session, found, id) for id in dict.fromkeys(ids)]:
             _check_revision(before.memory, if_revision)
             fields = changes(before.memory)
             named = make_draft(fields, change=True, now=now)
@@ -262,11 +262,11 @@ def forget(
                 write.purge(found[id])
             elif undo:
                 if id not in found or not found[id].forgotten:
-                    message = f"The memory {id!r} is not among the forgotten ones."
+                    message = f"{id!r} is not in the trash. `recollect trash` lists what is."
                     raise NotFound(message, id, forgotten=True)
                 write.restore(found[id])
             else:
-                write.forget(require_live(found, id), session.clock())
+                write.forget(require_live(session, found, id), session.clock())
     session.wrote(action, ids)
     if undo:
         session.embed_soon([stored.memory for stored in found.values()])
@@ -308,10 +308,11 @@ def _check_revision(memory: Memory, expected: str | None) -> None:
         raise Changed(f"The memory {memory.id!r} has changed meanwhile; look at it again first.")
 
 
-def require_live(found: Mapping[str, Stored], id: str) -> Stored:
-    """Return the memory with this id; raise NotFound if it is unknown or forgotten."""
+def require_live(session: Session, found: Mapping[str, Stored], id: str) -> Stored:
+    """Return the memory with this id; raise NotFound if it is unknown or forgotten. Only callers
+    who may restore it learn that it is in the trash."""
     if id not in found or found[id].forgotten:
-        raise unknown_memory(id)
+        raise unknown_memory(id, in_trash=id in found and session.caller.may(DELETE))
     return found[id]
 
 
@@ -344,14 +345,17 @@ def unpublish(session: Session, ids: Sequence[str], collection: str) -> None:
     with session.writing("unpublish", store=store) as write:
         found = write.find(check_ids(ids))
         for id in dict.fromkeys(ids):
-            write.forget(require_live(found, id), session.clock())
+            write.forget(require_live(session, found, id), session.clock())
     session.wrote("unpublish", ids)
 
 
 def _collection(session: Session, name: str, *, make: bool = False) -> SqliteStore:
     collections = session.others.collections
     if collections is None or not session.caller.shares(name):
-        raise NotFound(f"There is no collection {name!r} here.")
+        raise NotFound(
+            f"There is no collection {name!r}. "
+            f"`recollect vault collections add {name} FILE` creates it."
+        )
     return collections.store(name, make=make)
 
 

@@ -299,13 +299,11 @@ def no_results(response: Response, browse: str) -> str:
 
 
 def degraded(part: Degraded, response: Response) -> str:
-    """Say what is missing, and why: `No search by meaning: …`, `Reranked 8 of 20 in 300 ms …`."""
+    """Say what is missing, and why: `No search by meaning: …`, `The reranker read 8 of 20 …`."""
     if reach := part.reach:
-        spent = response.timings_ms.get(part.channel)
-        time = "time" if spent is None else f"{spent:.0f} ms"
-        limit = reach.deadline_ms
-        why = f"deadline {limit} ms" if limit else "setting `rerank.budget_ms`"
-        return f"Reranked {reach.read} of {reach.candidates} in {time} ({why})"
+        rest = "the rest keep" if reach.read else "they keep"
+        read = f"{reach.read or 'none'} of {reach.candidates} results"
+        return f"The reranker read {read} in time; {rest} their order."
     name = PARTS.get(part.channel)
     if name is None:
         return f"Without {part.channel}: {part.reason}"

@@ -222,8 +222,8 @@ class Federation:
             if vault.name not in self._stores:
                 if not vault.path.is_file():
                     raise StoreError(
-                        f"The vault {vault.path} is not there; `recollect vault list` says where "
-                        "it should be."
+                        f"The vault {vault.path} cannot be opened: there is no such file. "
+                        "`recollect vault list` says where it should be."
                     )
                 keys = other_keys(vault.passphrase_env, self._environment)
                 self._stores[vault.name] = SqliteStore(vault.path, keys=keys)

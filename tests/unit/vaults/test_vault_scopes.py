@@ -111,7 +111,7 @@ def test_where_a_vault_is_on_this_machine_is_not_told(tmp_path: Path) -> None:
     with home(tmp_path / "home", OWN, team("team", tmp_path / "secret-place.db")) as memory:
         [reason] = away(memory.search("harbor token")).values()
     assert "secret-place" not in reason
-    assert reason.startswith("The vault team is not there")
+    assert reason.startswith("The vault team cannot be opened: there is no such file")
 
 
 # Changing what another vault holds

@@ -108,9 +108,9 @@ def held_alone(path: Path) -> apsw.Connection:
 @pytest.mark.parametrize(
     ("make", "holding"),
     [
-        (lambda path: None, "is not there"),
-        (Path.mkdir, "is not there"),
-        (os.mkfifo, "is not there"),
+        (lambda path: None, "there is no such file"),
+        (Path.mkdir, "there is no such file"),
+        (os.mkfifo, "there is no such file"),
         (no_database, "not a SQLite database"),
         (another_database, "not a Recollect vault"),
         (from_the_future, "install a newer Recollect"),
@@ -139,7 +139,7 @@ def test_a_file_that_is_no_vault_is_named_and_the_rest_answers(
 def test_a_vault_that_comes_back_is_used_again(tmp_path: Path) -> None:
     file = tmp_path / "team.db"
     with home(tmp_path / "home", OWN, team("platform", file)) as memory:
-        assert "is not there" in sentence(memory.search("harbor token"), "platform")
+        assert "there is no such file" in sentence(memory.search("harbor token"), "platform")
         vault_file(file, THEIRS)
         assert ("theirs", "platform") in found(memory.search("harbor token"))
 

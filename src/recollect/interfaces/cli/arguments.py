@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
-from recollect.checks import LARGEST_LIMIT, split_list
+from recollect.checks import LARGEST_LIMIT, not_allowed, not_whole, split_list
 from recollect.deadline import warn_if_slow
 from recollect.errors import UserError
 from recollect.files import project_of
@@ -169,11 +169,42 @@ class CommandParser(argparse.ArgumentParser):
         self.formatter_class = partial(_Formatter, width=help_width())
         return super().format_help()
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            if action.type is int:
+                self.error(not_whole(_name_of(action), arg_string))
+            if action.type is float:
+                self.error(f"{_name_of(action)} must be a number, not {arg_string!r}.")
+            raise
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            self.error(not_allowed(_name_of(action), value, action.choices))
+
+    def with_options(self, sentence: str) -> str:
+        """Return an error about a parameter, such as `as_of`, with its option: `--as-of`."""
+        name, _, rest = sentence.partition(" ")
+        option = f"--{name.replace('_', '-')}"
+        known = option in self._option_string_actions
+        return (
+            f"{option} {rest}" if known and rest.startswith(("must", "cannot", "'")) else sentence
+        )
+
     def error(self, message: str) -> NoReturn:
+        message = message.removeprefix("argument ")
         if self.as_json:
             raise WrongUsage(message)
-        takes = "".join(f" {each.metavar}" for each in self._get_positional_actions())
+        takes = "".join(
+            f" {each.metavar}{' ...' if each.nargs in ('+', '*') else ''}"
+            for each in self._get_positional_actions()
+        )
         self.exit(2, f"usage: {self.prog} [options]{takes}\n{self.prog}: {message}\n")
+
+
+def _name_of(action: argparse.Action) -> str:
+    return str(max(action.option_strings, key=len, default=action.metavar))
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -275,7 +306,7 @@ def rows(unless: str = "") -> AddArgument:
         add_json(parser)
         lines = {"dest": "json", "action": "store_const", "const": "lines"}
         flag("--jsonl", "print JSON Lines: one result a line", **lines)(parser)
-        about = "only these fields of each, as JSON: id,title,kind"
+        about = "only these fields of each, as JSON: a,b"
         argument("--fields", "NAMES", about)(parser)
 
     return add
@@ -373,12 +404,14 @@ OTHERS = ("id", "tags", "project", "details", "superseded_by", "archived_at")
 TEXT = {"text": "the memory itself; - reads standard input"}
 
 
-def add_fields(parser: argparse.ArgumentParser) -> None:
-    """Add a memory's fields as options."""
+def add_fields(parser: argparse.ArgumentParser, *, change: bool = False) -> None:
+    """Add a memory's fields as options. `change`: those of a saved one, which have no defaults."""
     group = parser.add_argument_group("fields")
     offered = parameters_of(Memory)
-    plain = (each for name, each in offered.items() if name not in OTHERS)
-    add_parameters(group, (each._replace(default=None) for each in plain), TEXT)
+    plain = {name: each for name, each in offered.items() if name not in OTHERS}
+    without_default = {name: each.about.partition(" (default")[0] for name, each in plain.items()}
+    about = (without_default if change else {}) | TEXT
+    add_parameters(group, (each._replace(default=None) for each in plain.values()), about)
     where = group.add_mutually_exclusive_group()
     add_parameters(where, [offered["project"]._replace(default=None)])
     where.add_argument(

@@ -171,7 +171,9 @@ def _version_lines(versions: list[Version], when: When) -> Iterator[str]:
         yield wrap_sentence(visible(version_line(version, when(version.at))), CYAN)
         yield from (line for difference in differences for line in _difference_lines(difference))
     if len(versions) > 1:
-        yield wrap_sentence(f"To go back: recollect undo {versions[0].memory.id} --to VERSION", DIM)
+        yield wrap_sentence(
+            f"To return to a version: recollect undo {versions[0].memory.id} --to VERSION", DIM
+        )
 
 
 def _difference_lines(difference: FieldDifference) -> Iterator[str]:

@@ -120,6 +120,13 @@ Check = Callable[[], object]
 BOM = "\ufeff"  # some editors begin a file with it
 
 
+# Table → what it declares, and the command that lists them.
+TABLES = {
+    "vaults": ("other vault", "vault list"),
+    "collections": ("collection", "vault collections"),
+}
+
+
 def add_table(home: Path, table: str, fields: Mapping[str, Any], check: Check) -> Path:
     """Add a table at the end of the file; return the file. `check` reads the settings: if it
     raises, the change is undone; if it raises before the change, the file stays as it is."""
@@ -175,7 +182,10 @@ def _remove_text(home: Path, table: str, name: str) -> str:
     tables = found if isinstance(found, list) else []
     names = [each.get("name") if isinstance(each, dict) else None for each in tables]
     if name not in names:
-        raise NotFound(f"{config} has no [[{table}]] named {name!r}.")
+        what, command = TABLES[table]
+        raise NotFound(
+            f"There is no {what} {name!r} in {config}. `recollect {command}` lists them."
+        )
     place = names.index(name)
     left = {**data, table: [*tables[:place], *tables[place + 1 :]]}
     after = _cut_table(text, table, place)

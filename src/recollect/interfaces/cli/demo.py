@@ -57,7 +57,7 @@ def _demo(home: Path, query: str) -> None:
         best = _print_side_by_side(answers)
         _print_why(answers, best, memory.settings.search.recipe)
         print_newer_first(memory)
-        print_degraded(answers, memory.settings.rerank.budget_ms)
+        print_degraded(answers)
         for refusal in refusals:
             print(paint(f"! {refusal}", YELLOW))
     _print_next()
@@ -131,18 +131,14 @@ def print_newer_first(memory: Recollect) -> None:
         print()
 
 
-def print_degraded(answers: list[Response], budget_ms: int) -> None:
-    """Print what the responses lack. A reranker that runs out of time is normal, so no warning."""
-    parts = [(part, answer) for answer in answers for part in answer.degraded]
-    for part, answer in parts:
-        if part.reach:
-            read, candidates = part.reach.read, part.reach.candidates
-            rest = "The others keep" if read else "They keep"
-            print(
-                f"{answer.recipe} reranked {read or 'none'} of {candidates} results within "
-                f"{budget_ms} ms\n(setting `rerank.budget_ms`). {rest} their order."
-            )
-    failed = (sentences.degraded(*one) for one in parts if not one[0].reach)
+def print_degraded(answers: list[Response]) -> None:
+    """Print what the responses lack, except that a reranker ran out of time, which is normal."""
+    failed = (
+        sentences.degraded(part, answer)
+        for answer in answers
+        for part in answer.degraded
+        if not part.reach
+    )
     for sentence in dict.fromkeys(failed):
         print(paint(sentence, YELLOW))
 
@@ -154,6 +150,6 @@ Try next, on a vault of your own:
   recollect save --title "What we decided" --text "…" --kind decision --here
   recollect search "what did we decide" --explain
   recollect recipes show blend
-  recollect demo --query "roadmap 1.4"        exact names and versions
+  recollect demo --query ERR_4012             exact names and codes
   recollect demo --keep ./demo-home           the same vault, to play with"""
     )

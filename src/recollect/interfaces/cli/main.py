@@ -8,8 +8,11 @@ import sys
 # Start-up time: without `from __future__`, which would be one more module.
 TYPE_CHECKING = False  # what typing.TYPE_CHECKING is, without the time to import typing
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
     from typing import Any, NoReturn
+
+    from recollect.interfaces.cli.commands import DeclaredCommand
 
 USAGE = 2
 FAILED = 1
@@ -157,18 +160,28 @@ def _is_agent_call(argv: list[str]) -> bool:
 
 
 def _run(name: str, argv: list[str]) -> int:
+    """Run the command with these arguments; its errors name options, not parameters."""
     if _is_agent_call([name, *argv]):
         from recollect.interfaces.cli.hook_process import run  # noqa: PLC0415  start-up time
 
         return run(argv)
+    from recollect.errors import UserError  # noqa: PLC0415  start-up time
     from recollect.interfaces.cli.arguments import parser_of  # noqa: PLC0415  start-up time
     from recollect.interfaces.cli.commands import command_of  # noqa: PLC0415  start-up time
 
-    command = command_of(name)
+    command, parser = command_of(name), parser_of(name)
     try:
-        parsed = parser_of(name).parse_args(argv)
+        parsed = parser.parse_args(argv)
     except SystemExit as leaving:  # argparse has printed the help or the error
         return int(leaving.code or 0)
+    try:
+        return _run_parsed(command, parsed)
+    except UserError as error:
+        error.args = (parser.with_options(str(error)),)
+        raise
+
+
+def _run_parsed(command: "DeclaredCommand", parsed: "Namespace") -> int:
     if not command.reads:  # reading commands make little garbage
         import signal  # noqa: PLC0415  start-up time
 

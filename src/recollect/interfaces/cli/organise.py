@@ -203,7 +203,7 @@ def take_back(
 
     with open_vault(lifetime=Lifetime.ONCE) as memory:
         done = act(memory, agree)
-    back = f"To go back: recollect {other}"
+    back = f"To {other}: recollect {other}"
     told = [f"{verb.capitalize()}ne: {_describe(done)}.", *_memory_lines(done), back]
     as_json = undone_json if verb == "undo" else redone_json
     say(args.json, "\n".join(told), **as_json(done))
@@ -252,7 +252,7 @@ def forget(args: argparse.Namespace) -> None:
         if len(ids) <= MOST_NAMED:
             print(f"To undo: recollect forget --undo {' '.join(ids)}")
         else:
-            print("They are in the trash: recollect trash")
+            print("To undo: recollect undo")
 
 
 @command(

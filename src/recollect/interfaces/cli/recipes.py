@@ -266,9 +266,9 @@ def _use(home: Path, args: argparse.Namespace) -> None:
         more = round(waiting * chosen.documents(["dimension"]).shape[1] * BYTES)
         if waiting and not args.json:
             words = " and 4 kB for 100 words of text" if isinstance(chosen, Tokenwise) else ""
-            size = f"about {more / 1e6:,.1f} MB more{words}"
+            size = f": about {more / 1e6:,.1f} MB more{words}" if more >= 1e6 else ""
             print(
-                f"Until all are computed, the vault holds vectors of both models: {size}.",
+                f"Until all are computed, the vault holds vectors of both models{size}.",
                 flush=True,
             )
         with progress("Embedding", waiting) as advance:

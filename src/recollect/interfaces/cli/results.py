@@ -65,15 +65,19 @@ def response_text(
     explain: str = "",
     dates: bool = False,
     shown: int | None = None,
+    empty: bool = False,
 ) -> str:
     """Return the results, best first, and a footer about the search. `explain`: `words` or `full`;
-    `dates`: exact ones; `shown`: the number of results, of which the others are only counted."""
+    `dates`: exact ones; `shown`: the number of results, of which the others are only counted;
+    `empty`: the vault has no memories."""
     lines, when = as_of_lines(response.as_of), time_format(dates, now)
     explained = {"": lambda term: (), "words": reason_lines, "full": score_tree}[explain]
     for place, result in enumerate(response.results[:shown], start=1):
         lines += _result(place, result, response, now, when)
         lines += [*explained(result.explain), ""]
-    if not response.results:
+    if empty:
+        lines.append("This vault is empty. To save: recollect save TEXT")
+    elif not response.results:
         lines.append(sentences.no_results(response, "To browse: recollect list"))
     folded = len(response.results[shown:]) if shown else 0
     if folded:
@@ -254,7 +258,7 @@ def _footer(response: Response, folded: int) -> Iterator[str]:
     lines = [f"{count} · recipe {response.recipe} · {ms}"]
     for sentence in sentences.understood(response):
         lines.append(f"{sentence}. Not what you meant? Add --literal.")
-    if response.view == "preview":
+    if response.view == "preview" and not any(part.reach for part in response.degraded):
         lines.append(summary(response))
     if (more := sentences.not_shown(response)) and not folded:
         lines.append(f"{more}: --limit N")

@@ -45,8 +45,8 @@ from recollect.vaults.keys import on_terminal
 DEFAULT = 20
 QUIT = "q"
 NO_POLICIES = (
-    "There are no policies. Declare one as [policies.NAME] in config.toml; "
-    "docs/how-to/review-and-tidy.md shows how."
+    "There are no policies. Declare one in config.toml, such as:\n\n"
+    '[policies.unused]\nwhat = "archive"\nafter = "6 months"'
 )
 POLICY_FILTERS = ("project", "source", "domain", "kind", "space", "tags")
 MOST_NAMED = 5  # memories listed for a policy
@@ -118,9 +118,8 @@ def _edited_fields(
 
 def item_lines(memory: Recollect, item: ReviewItem) -> Iterator[str]:
     now = memory.now()
-    yield wrap_sentence(
-        f"{item.kind.capitalize()}: {visible(item.why)} ({item.sure:.0%} sure)", BOLD
-    )
+    measured = f" ({item.sure:.0%} sure)" if item.kind == "duplicate" else ""
+    yield wrap_sentence(f"{item.kind.capitalize()}: {visible(item.why)}{measured}", BOLD)
     for each in item.memories:
         heading = shorten(heading_line(each), max(20, width() - count_cells(each.id) - 4))
         yield f"  {paint(visible(each.id), CYAN)}  {heading}"

@@ -162,7 +162,7 @@ def _tell_similar(memory: Recollect, saved: Memory) -> None:
     '  recollect edit auth-notes --section "Open questions" --text "None left."\n'
     "  recollect edit --where project=harbor-api --where kind=note --kind fact",
     partial(add_selection, named=True),
-    arg.add_fields,
+    partial(arg.add_fields, change=True),
     _tags("replace all tags"),
     arg.repeatable("--add-tag", "TAG", "add a tag"),
     arg.repeatable("--remove-tag", "TAG", "remove a tag"),

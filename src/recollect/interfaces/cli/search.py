@@ -56,7 +56,8 @@ def search(memory: Recollect, args: argparse.Namespace) -> tuple[str, bool]:
         kept = response.results[:shown]
         lines = [(result.file and result.file.line) or 0 for result in kept]
         remember_results(memory, [result.id for result in kept], lines)
-    return _text(response, now, args, shown), bool(response.results)
+    empty = not response.results and not memory.coverage().memories
+    return _text(response, now, args, shown, empty), bool(response.results)
 
 
 def _may_fold(args: argparse.Namespace) -> bool:
@@ -66,7 +67,9 @@ def _may_fold(args: argparse.Namespace) -> bool:
     return screen().terminal and not (asked or args.json or args.ids)
 
 
-def _text(response: Response, now: datetime, args: argparse.Namespace, shown: int) -> str:
+def _text(
+    response: Response, now: datetime, args: argparse.Namespace, shown: int, empty: bool
+) -> str:
     if args.ids:
         print_note("" if response.results else " ".join(response.notes))
         return "\n".join(result.id for result in response)
@@ -77,7 +80,9 @@ def _text(response: Response, now: datetime, args: argparse.Namespace, shown: in
     from recollect.interfaces.cli.results import response_text  # noqa: PLC0415  start-up time
 
     then = response.as_of or now
-    return response_text(response, then, explain=args.explain, dates=args.dates, shown=shown)
+    return response_text(
+        response, then, explain=args.explain, dates=args.dates, shown=shown, empty=empty
+    )
 
 
 @command(

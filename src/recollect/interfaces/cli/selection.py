@@ -142,7 +142,7 @@ def choose_ids(
     forgotten: bool = False,
 ) -> list[str]:
     """Return the selected ids, each once. Confirm memories that filters or a query found, and
-    several ids that are to be purged; report the number of several other ids. `done`: for these
+    all that are to be purged; report the number of several other ids. `done`: for these
     sentences, such as "forgotten"; `select`: finds them (default: `Recollect.select_ids`);
     `forgotten`: they are in the trash."""
     filter = _chosen_filter(memory, args)
@@ -150,7 +150,7 @@ def choose_ids(
         if filter.narrows() or args.query:
             raise WrongUsage("Name memories by id, or give filters and a query; not both.")
         ids = resolve_ids(memory, args.ids, forgotten=forgotten)
-        if len(ids) > 1 and done == "purged" and on_terminal():
+        if done == "purged" and on_terminal():
             confirm(args, f"{counted(len(ids), 'memory')} will be deleted permanently.")
         elif len(ids) > 1 and sys.stderr.isatty():
             print(f"{counted(len(ids), 'memory')} will be {done}.", file=sys.stderr)

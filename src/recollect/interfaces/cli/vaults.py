@@ -146,7 +146,8 @@ def vault_list(args: argparse.Namespace) -> None:
         return
     for vault in found:
         place = visible(vault.url or str(vault.path))
-        print(f"{paint(f'{vault.name:<16}', BOLD)} {vault.tier:<9}{vault.priority:<6g}{place}")
+        tier = "your own" if vault.tier == HOME else vault.tier
+        print(f"{paint(f'{vault.name:<16}', BOLD)} {tier:<9}{vault.priority:<6g}{place}")
     if waiting is not None:
         print(paint(f"Not trusted, so not searched: {visible(str(waiting))}", YELLOW))
         print(paint("To search it too: recollect vault trust", YELLOW))

@@ -60,7 +60,7 @@ def _of_folder(root: Path) -> Iterator[ImportedRecord]:
         except OSError as error:
             yield refuse_record(where, f"It cannot be read: {error.strerror}.")
     if not any_file:
-        raise UserError(f"{root} is not of {TOOL}: it has no Markdown file.")
+        raise UserError(f"{root} has no Basic Memory notes (.md files).")
 
 
 def _import_note(note: Note, project: str) -> ImportedRecord:

@@ -109,7 +109,7 @@ def require(connection: apsw.Connection, path: Path, tool: str, **tables: tuple[
     for table, needed in tables.items():
         there = columns(connection, table)
         if not there:
-            raise UserError(f"{path} is not of {tool}: it has no table {table!r}.")
+            raise UserError(f"{path} is not a database of {tool}: it has no table {table!r}.")
         for column in needed:
             if column not in there:
                 raise UserError(

@@ -110,7 +110,7 @@ def _of_sessions(path: Path) -> Iterator[ImportedRecord]:
     files = list(files_below(path, "-session.md")) if path.is_dir() else [path]
     if not files:
         raise UserError(
-            f"{path} is not of {TOOL}: it has neither {INDEX} nor files named like "
+            f"{path} has no EchoVault memories: neither {INDEX} nor files named like "
             "2026-03-01-session.md."
         )
     for file in files:

@@ -42,7 +42,7 @@ def _file(path: Path) -> Path:
     for name in FILES:
         if (path / name).is_file():
             return path / name
-    raise UserError(f"{path} is not of {TOOL}: it has none of {', '.join(FILES)}.")
+    raise UserError(f"{path} has no {TOOL} file: none of {', '.join(FILES)}.")
 
 
 # --- the knowledge graph ------------------------------------------------------------------------
@@ -83,8 +83,8 @@ def _survey(path: Path) -> tuple[set[object], dict[object, list[str]]]:
             relations.setdefault(values.get("from"), []).append(relation)
     if seen and not known:
         raise UserError(
-            f"{path} is not of {TOOL}: it is neither a knowledge graph (JSON Lines with entities "
-            f"and relations) nor a SQLite database of {SERVICE}."
+            f"{path} is neither a knowledge graph of {TOOL} (JSON Lines with entities and "
+            f"relations) nor a SQLite database of {SERVICE}."
         )
     return names, relations
 

@@ -61,7 +61,9 @@ def _file(path: Path) -> Iterator[ImportedRecord]:
             return _points(path)
         if "memory_id" in columns(connection, "history"):
             return _history(path)
-    raise UserError(f"{path} is not of {NAME}: it has neither a table 'history' nor 'points'.")
+    raise UserError(
+        f"{path} is not a database of {NAME}: it has neither a table 'history' nor 'points'."
+    )
 
 
 # --- JSON ---------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ def _history(file: Path) -> Iterator[ImportedRecord]:
     last: dict[str, tuple[str, Mapping[str, object]]] = {}
     with database(file, NAME) as connection:
         if "memory_id" not in columns(connection, "history"):
-            raise UserError(f"{file} is not of {NAME}: it has no table 'history'.")
+            raise UserError(f"{file} is not a database of {NAME}: it has no table 'history'.")
         for row in rows(connection, "history", "rowid"):
             if row.values is None:
                 yield refuse_record(row.where, row.reason)

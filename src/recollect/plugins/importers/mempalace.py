@@ -71,7 +71,7 @@ def _file(path: Path) -> Iterator[ImportedRecord]:
         reader = next((TABLES[name] for name in TABLES if columns(connection, name)), None)
     if reader is not None:
         return reader(path)
-    raise UserError(f"{path} is not of {NAME}: it has none of the tables {', '.join(TABLES)}.")
+    raise UserError(f"{path} has no MemPalace memories: none of the tables {', '.join(TABLES)}.")
 
 
 # --- drawers ------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def read(path: Path) -> Iterator[ImportedRecord]:
 def _of_vault(place: Path, root: Path) -> Iterator[ImportedRecord]:
     files = list(files_below(place, ".md", ".canvas"))
     if not files:
-        raise UserError(f"{place} is not of {TOOL}: it has no note.")
+        raise UserError(f"{place} has no Obsidian notes (.md or .canvas files).")
     yield from _of_files(files, root)
 
 

@@ -138,8 +138,8 @@ def _of_bundles(path: Path) -> Iterator[ImportedRecord]:
             yield from _of_bundle(where, bundle.get("domain"), entries)
     if not any_bundle:
         raise UserError(
-            f"{path} is not of {TOOL}: it is neither a {VAULT} nor a bundle, a JSON file with "
-            "`entries`."
+            f"{path} has no Soleri memories: neither a {VAULT} nor a bundle (a JSON file with "
+            "`entries`)."
         )
 
 

@@ -61,8 +61,8 @@ def test_the_tools_are_there(name: str) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("There is no memory 'x'; `recollect list` shows what there is.",
-         "There is no memory 'x'; memory_list shows what there is."),
+        ("'x' is in the trash. `recollect forget --undo x` brings it back.",
+         "'x' is in the trash. memory_forget with undo=true brings it back."),
         ("It is forgotten; `recollect forget x --undo` brings it back.",
          "It is forgotten; memory_forget with undo=true brings it back."),
         ("Say what to change: recollect review x edit --text TEXT",
