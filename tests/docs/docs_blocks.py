@@ -43,7 +43,9 @@ SCORE = re.compile(r"\d+\.\d{4,}")
 # How far apart a built-in model's scores may be on two processors; above 1, this share of them.
 NEAR = 0.02
 SHELL = re.compile(r"[|<>&;$*`]")
-NOTHING = re.compile(r"^(No memory matches|No memories (found|match)|Nothing in the trash)", re.M)
+NOTHING = re.compile(
+    r"^(No memory matches|This vault is empty|No memories (found|match)|Nothing in the trash)", re.M
+)
 ASSIGNMENT = re.compile(r"[A-Z_]+=\S*")
 
 

@@ -61,6 +61,6 @@ def test_a_wrong_page_is_noticed(text: str, tmp_path: Path) -> None:
 
 def test_an_error_is_shown_by_its_line_or_by_its_exit_code(tmp_path: Path) -> None:
     reader = Reader(tmp_path)
-    reader.console(console("$ recollect show nope\nrecollect: There is no memory 'nope'; ...\n"))
+    reader.console(console("$ recollect show nope\nrecollect: There is no memory 'nope'.\n"))
     reader.console(console("$ recollect show nope\nrecollect: ...\n$ echo $?\n1\n"))
     reader.console(console("$ export COLOUR=blue\n$ echo $COLOUR | tr a-z A-Z\nBLUE\n"))
