@@ -47,7 +47,7 @@ def test_a_merged_id_leads_to_the_merged_memory(server: Server) -> None:
     assert answer.json()["id"] == "m-1"
     assert answer.headers["content-location"] == f"{API}/memories/m-1"
     assert "m-2 was merged into this memory" in server.get("/memory/m-2").text
-    problem(server.post(f"{API}/merge", {"ids": ["m-1", "m-1"]}), 400, "with itself")
+    problem(server.post(f"{API}/merge", {"ids": ["m-1", "m-1"]}), 400, "Name two or more memories")
 
 
 def test_the_trash_is_listed_searched_and_given_back(server: Server) -> None:
