@@ -24,7 +24,7 @@ from recollect.errors import Damaged
 from recollect.store.base import Coverage
 from recollect.store.rescue.checks import examine
 from recollect.store.rescue.repair import mend
-from recollect.store.sqlite.checksums import STEP
+from recollect.store.sqlite import checksums
 from recollect.store.sqlite.fts5_index import MOST_WAITING, TABLES
 from recollect.store.sqlite.store import SqliteStore
 from recollect.types import Filter
@@ -163,12 +163,13 @@ def test_a_quick_check_of_an_empty_vault_finds_nothing(
 
 
 def test_a_check_tells_how_many_memories_it_has_been_through(
-    open_store: OpenStore, tmp_path: Path
+    open_store: OpenStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(checksums, "STEP", 100)
     store, told = open_store(tmp_path / "new.db"), list[int]()
-    save(store, *(memory(f"m{number}") for number in range(2 * STEP)))
+    save(store, *(memory(f"m{number}") for number in range(200)))
     store.examine(told.append)
-    assert sum(told) == 2 * STEP
+    assert sum(told) == 200
     assert len(told) > 1
 
 
